@@ -1,0 +1,38 @@
+"""Finds, verifies, reads and splits the paper's data sets.
+
+Files are looked for in one folder: the one that `COEVO_DATA_HOME` names, or else a cache of the
+user's. What is missing there is downloaded from its publisher where that is possible. Only files
+whose content has the published checksum are read.
+"""
+
+from coevo.datasets.download import fetch
+from coevo.datasets.errors import (
+    DatasetError,
+    DownloadError,
+    MissingDataError,
+    WrongContentError,
+)
+from coevo.datasets.folder import Check, Status, data_folder, find, status, verify
+from coevo.datasets.loading import Dataset, load
+from coevo.datasets.sources import NAMES
+from coevo.datasets.splitting import Part, Split, split
+
+__all__ = [
+    "NAMES",
+    "Check",
+    "Dataset",
+    "DatasetError",
+    "DownloadError",
+    "MissingDataError",
+    "Part",
+    "Split",
+    "Status",
+    "WrongContentError",
+    "data_folder",
+    "fetch",
+    "find",
+    "load",
+    "split",
+    "status",
+    "verify",
+]

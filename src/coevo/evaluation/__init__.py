@@ -1,0 +1,124 @@
+"""The Evaluator contract: what the search asks of an engine, and nothing about how it is done.
+
+A generation, as the search drives it::
+
+    rebase(global_solution, instances)      the surroundings for one batch
+    for each block of subpopulations that see the same inputs:
+        stage(subpopulations, candidates)   all vectors that will be measured: one matrix product
+        for each subpopulation i of the block:
+            evaluate(i)                     each candidate in place i, everything else as it is now
+            replace(i, individual, k)       the global solution moves, if it does
+    evaluate_global_solution()
+    validate()                              one fitness for each move since the last call
+
+Blocks are staged in sweep order, each after the moves of those before it: in a deep network the
+second layer's candidates meet the first layer as it is by then. `validate` comes last because
+validation does not feed back into the search, so an engine may do a whole generation's at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from coevo.batches import Instances
+from coevo.network import Array
+
+
+@dataclass(frozen=True)
+class Data:
+    """Instances with what the network should answer.
+
+    Parameters
+    ----------
+    inputs : array of shape (n_instances, n_inputs)
+    targets : array of shape (n_instances,)
+        The class index of each instance.
+    """
+
+    inputs: Array
+    targets: Array
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+
+class Evaluator(Protocol):
+    """Measures the fitness of networks; see the module's docstring for the order of calls."""
+
+    @property
+    def n_instances(self) -> int:
+        """Number of training instances."""
+        ...
+
+    def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
+        """Return the fitness, on some training instances, of complete networks.
+
+        Parameters
+        ----------
+        genotypes : array of shape (n_networks, n_genes)
+        instances
+            Which training instances.
+
+        Returns
+        -------
+        float64 array of shape (n_networks,)
+        """
+        ...
+
+    def validate_networks(self, genotypes: Array) -> Array:
+        """Return the fitness of complete networks on the validation set, as above."""
+        ...
+
+    def rebase(self, global_solution: Array, instances: Instances) -> None:
+        """Fix the surroundings: the global solution and the training instances."""
+        ...
+
+    def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
+        """Hand over all vectors of a block of subpopulations that are going to be measured.
+
+        Parameters
+        ----------
+        subpopulations
+            A block of the decomposition, or a part of one.
+        candidates : arrays of shape (len(subpopulations), n, genes)
+            A subpopulation's candidates are its rows of the first array, then of the second, …
+            The arrays must not change until the block's last `replace`.
+        """
+        ...
+
+    def evaluate(self, i: int) -> Array:
+        """Measure each candidate of subpopulation i in its place in the global solution of now.
+
+        Returns
+        -------
+        float64 array of shape (n_candidates,)
+        """
+        ...
+
+    def replace(self, i: int, individual: Array, candidate: int | None) -> None:
+        """Put an individual into place i of the global solution.
+
+        Parameters
+        ----------
+        i
+            The subpopulation, one of those staged.
+        individual : array of shape (genes,)
+        candidate
+            Its position among the staged candidates of subpopulation i, None if it is not one.
+        """
+        ...
+
+    def evaluate_global_solution(self) -> float:
+        """Return the fitness of the global solution as it is now on the training instances."""
+        ...
+
+    def validate(self) -> Array:
+        """Measure, on the validation set, the global solution after each `replace` since last time.
+
+        Returns
+        -------
+        float64 array of shape (n_moves,)
+        """
+        ...

@@ -1,0 +1,102 @@
+"""Slow and obvious: rebuild the network, run it, score it.
+
+One evaluation of a network with layer sizes n, H, C on B instances costs O(B (n H + H C)),
+whichever of its genes changed. Every faster engine is tested against this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from coevo.batches import Instances
+from coevo.decomposition import Decomposition
+from coevo.evaluation import Data
+from coevo.fitness import Fitness
+from coevo.network import Architecture, Array
+
+
+class ReferenceEvaluator:
+    """The Evaluator contract by full forward passes, one network at a time.
+
+    Parameters
+    ----------
+    architecture, decomposition
+        The networks, and which of their genes each subpopulation owns.
+    fitness
+        The measure.
+    training, validation
+        The instances.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        decomposition: Decomposition,
+        fitness: Fitness,
+        training: Data,
+        validation: Data,
+    ) -> None:
+        self._architecture = architecture
+        self._groups = decomposition.groups
+        self._fitness = fitness
+        self._training = training
+        self._validation = validation
+        self._global_solution = np.empty(0)
+        self._batch = Data(training.inputs[:0], training.targets[:0])
+        self._staged: dict[int, list[Array]] = {}
+        self._moves: list[Array] = []
+
+    @property
+    def n_instances(self) -> int:
+        """Number of training instances."""
+        return len(self._training)
+
+    def _score(self, genotype: Array, data: Data) -> float:
+        outputs = self._architecture.forward(genotype, data.inputs)
+        return float(self._fitness(outputs, data.targets))
+
+    def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
+        """Run each network on the training instances."""
+        batch = Data(self._training.inputs[instances], self._training.targets[instances])
+        return np.array([self._score(genotype, batch) for genotype in genotypes])
+
+    def validate_networks(self, genotypes: Array) -> Array:
+        """Run each network on the validation set."""
+        return np.array([self._score(genotype, self._validation) for genotype in genotypes])
+
+    def rebase(self, global_solution: Array, instances: Instances) -> None:
+        """Copy the global solution and pick the instances."""
+        self._global_solution = global_solution.copy()
+        self._batch = Data(self._training.inputs[instances], self._training.targets[instances])
+
+    def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
+        """Keep the vectors until they are asked for."""
+        self._staged = {
+            i: [vector for vectors in candidates for vector in vectors[place]]
+            for place, i in enumerate(subpopulations)
+        }
+
+    def evaluate(self, i: int) -> Array:
+        """Put each candidate into a copy of the global solution and run that."""
+        network = self._global_solution.copy()
+        fitness = []
+        for vector in self._staged[i]:
+            network[self._groups[i]] = vector
+            fitness.append(self._score(network, self._batch))
+        return np.array(fitness)
+
+    def replace(self, i: int, individual: Array, candidate: int | None) -> None:
+        """Write the individual into the global solution and remember the whole of it."""
+        self._global_solution[self._groups[i]] = individual
+        self._moves.append(self._global_solution.copy())
+
+    def evaluate_global_solution(self) -> float:
+        """Run the global solution on the instances."""
+        return self._score(self._global_solution, self._batch)
+
+    def validate(self) -> Array:
+        """Run every remembered global solution on the validation set."""
+        moves, self._moves = self._moves, []
+        return np.array([self._score(network, self._validation) for network in moves])

@@ -1,0 +1,73 @@
+"""Says when a run has ended, and why."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from types import FrameType
+
+from coevo.history import Generation
+from coevo.settings import Settings
+
+
+class StopReason(StrEnum):
+    """Why a run ended."""
+
+    MAX_EVALUATIONS = "max_evaluations"
+    MAX_GENERATIONS = "max_generations"
+    MAX_SECONDS = "max_seconds"
+    TARGET_FITNESS = "target_fitness"
+    PATIENCE = "patience"
+    CALLBACK = "callback"
+    INTERRUPTED = "interrupted"
+
+
+def reached_criterion(
+    settings: Settings, latest: Generation, best_generation: int
+) -> StopReason | None:
+    """Return the first stopping criterion that the latest generation meets, if any.
+
+    Parameters
+    ----------
+    settings
+        Holds the criteria.
+    latest
+        The generation that has just ended.
+    best_generation
+        The generation in which the best network was found.
+    """
+    criteria = (
+        (StopReason.TARGET_FITNESS, settings.target_fitness, latest.best_validation),
+        (StopReason.MAX_EVALUATIONS, settings.max_evaluations, latest.evaluations),
+        (StopReason.MAX_GENERATIONS, settings.max_generations, latest.generation),
+        (StopReason.MAX_SECONDS, settings.max_seconds, latest.seconds),
+        (StopReason.PATIENCE, settings.patience, latest.generation - best_generation),
+    )
+    for reason, limit, value in criteria:
+        if limit is not None and value >= limit:
+            return reason
+    return None
+
+
+@contextmanager
+def on_interrupt(ask_to_stop: Callable[[], None]) -> Iterator[None]:
+    """Turn the first Ctrl-C into a request to stop after the generation; the second one raises.
+
+    Signals reach only the main thread; elsewhere nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, previous)
+        ask_to_stop()
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
