@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from coevo.compiling import compiled
 from coevo.network import Array
 
 TARGET, BEST, RANDOM = "target", "best", "random"
@@ -96,7 +96,7 @@ def draw_parents(
     return parents
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _distinct_others(uniforms, first_target, population_size):
     """Turn uniform numbers into indices that differ from each other and from the target.
 
@@ -202,7 +202,7 @@ def _draw_lengths(
     return np.asarray(np.minimum(lengths, n_genes), dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mutate(individuals, parents, differences, scale, mutant):
     """Make one mutant v = x_base + F Σ (x_plus − x_minus); individuals: (NP, genes)."""
     base = individuals[parents[0]]
@@ -214,7 +214,7 @@ def _mutate(individuals, parents, differences, scale, mutant):
         base = mutant
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cross_binomial(
     subpopulations, first_target, parents, differences, scale, lanes, threshold, starts, trials
 ):
@@ -232,7 +232,7 @@ def _cross_binomial(
             trial[starts[i, t]] = mutant[starts[i, t]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cross_exponential(
     subpopulations, first_target, parents, differences, scale, lengths, starts, trials
 ):
@@ -251,7 +251,7 @@ def _cross_exponential(
                 trial[d] = mutant[d]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def select(individuals, fitness, wins, first_target, trials, target_fitness, trial_fitness):
     """Keep each trial that is at least as fit as its target, with its fitness.
 

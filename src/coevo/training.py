@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from coevo.decomposition import decompose
 from coevo.errors import check_name
 from coevo.evaluation import Data, Evaluator
+from coevo.evaluation.batched import BatchedEvaluator
+from coevo.evaluation.delta import DeltaEvaluator
 from coevo.evaluation.reference import ReferenceEvaluator
 from coevo.fitness import FITNESSES
 from coevo.history import History
@@ -21,7 +23,11 @@ from coevo.settings import Settings
 from coevo.stopping import StopReason
 from coevo.variants import with_switches
 
-ENGINES = {"reference": ReferenceEvaluator}
+ENGINES: dict[str, Callable[..., Evaluator]] = {
+    "delta": DeltaEvaluator,
+    "batched": BatchedEvaluator,
+    "reference": ReferenceEvaluator,
+}
 """The Evaluators by name."""
 
 
@@ -73,7 +79,7 @@ def evolve(
     settings: Settings | None = None,
     *,
     variant: str | None = None,
-    engine: str = "reference",
+    engine: str = "auto",
     callbacks: Sequence[Callback] = (),
     **changes: Any,
 ) -> Result:
@@ -92,7 +98,9 @@ def evolve(
         DE, LEDE, CCDE or LECCDE: a short name for the settings `decomposition` and
         `limited_evaluation`.
     engine
-        Which Evaluator measures fitness, one of `ENGINES`.
+        Which Evaluator measures fitness: "delta", which serves decomposition "neuron", "batched",
+        "reference", or "auto" for the fastest one that serves the decomposition. All give the same
+        fitness, up to rounding.
     callbacks
         Called with the search after each generation; a true answer ends the run.
     changes
@@ -122,7 +130,7 @@ def evolve(
             "the run would never end: set max_evaluations, max_generations, max_seconds, "
             "target_fitness or patience, or give a callback that says stop"
         )
-    check_name("engine", engine, ENGINES)
+    check_name("engine", engine, ("auto", *ENGINES))
     training, validation, classes = _check_data(
         X_train, y_train, X_valid, y_valid, np.dtype(settings.dtype)
     )
@@ -131,9 +139,9 @@ def evolve(
     )
     decomposition = decompose(settings.decomposition, architecture)
     fitness = FITNESSES[settings.fitness]
-    evaluator: Evaluator = ENGINES[engine](
-        architecture, decomposition, fitness, training, validation
-    )
+    if engine == "auto":
+        engine = "delta" if decomposition.name == "neuron" else "batched"
+    evaluator = ENGINES[engine](architecture, decomposition, fitness, training, validation)
     search = Search(evaluator, decomposition, settings, callbacks)
     stop_reason = search.run()
     state = search.state

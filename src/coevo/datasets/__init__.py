@@ -5,6 +5,7 @@ user's. What is missing there is downloaded from its publisher where that is pos
 whose content has the published checksum are read.
 """
 
+from coevo.datasets.content import Place
 from coevo.datasets.download import fetch
 from coevo.datasets.errors import (
     DatasetError,
@@ -25,6 +26,7 @@ __all__ = [
     "DownloadError",
     "MissingDataError",
     "Part",
+    "Place",
     "Split",
     "Status",
     "WrongContentError",

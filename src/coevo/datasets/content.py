@@ -7,7 +7,7 @@ import hashlib
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,8 @@ from coevo.datasets.errors import WrongContentError
 from coevo.datasets.sources import File
 
 _GZIP_MARK = b"\x1f\x8b"
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+# The last: encrypted, or compressed in a way that zipfile does not know.
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         ) from None
 
 
-def find_members(path: Path, wanted: Mapping[str, File]) -> dict[str, Place]:
-    """Return which of the wanted files, keyed by their paths, a zip holds."""
-    found = {}
+def find_members(path: Path, wanted: Iterable[str]) -> dict[str, Place]:
+    """Return where a zip holds the wanted files; those it does not hold are left out."""
+    found: dict[str, Place] = {}
     with open_zip(path) as archive:
         for member in archive.namelist():
             for name in wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,11 +18,10 @@ from coevo.datasets.errors import DownloadError, WrongContentError
 from coevo.datasets.folder import (
     VARIABLE,
     Status,
-    check_published,
-    data_folder,
     find,
     import_pooch,
     missing_data,
+    refusing,
     status,
 )
 from coevo.datasets.sources import Download, File, Source, source_of
@@ -79,8 +78,9 @@ def fetch(
 def _refuse_wrong_files(source: Source, folder: str | Path | None) -> None:
     files = {file.path: file for file in source.files}
     places = find(source.name, folder)
-    for path, content in read_places(places):
-        check_published(source.name, files[path], places[path], content)
+    with refusing(source.name):
+        for path, content in read_places(places):
+            check_content(files[path], places[path], content)
 
 
 def _fetch_one(
@@ -93,10 +93,10 @@ def _fetch_one(
     for address in download.addresses:
         with _new_file(source.name, target) as part:
             try:
-                _receive(address, part, download.name, timeout, progress)
-                _check_download(address, part, files)
+                _receive(address, part, timeout, progress)
+                _check_download(part, files)
             except (OSError, WrongContentError) as error:  # OSError: also all that requests raises
-                failures.append(f"from {address}: {_reason(error, part, address, timeout)}")
+                failures.append(f"from {address}: {_reason(error, part, timeout)}")
                 continue
             part.replace(target)
             return
@@ -108,27 +108,22 @@ def _fetch_one(
 
 @contextmanager
 def _new_file(name: str, target: Path) -> Iterator[Path]:
-    """Give an empty file beside the target that is gone afterwards unless it was renamed."""
+    """Give a path beside the target; what is there is gone afterwards unless it was renamed."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, path = tempfile.mkstemp(".part", ".coevo-", target.parent)
+        folder = tempfile.TemporaryDirectory(prefix=".coevo-", dir=target.parent)
     except OSError as error:
         raise DownloadError(
             f"{name}: {target.name} cannot be written to {target.parent} ({error.strerror}); set "
             f"{VARIABLE} to a folder where you may write"
         ) from None
-    os.close(handle)
-    try:
-        yield Path(path)
-    finally:
-        Path(path).unlink(missing_ok=True)
+    with folder:
+        yield Path(folder.name) / target.name
 
 
-def _receive(
-    address: str, path: Path, name: str, timeout: float, progress: Progress | None
-) -> None:
+def _receive(address: str, path: Path, timeout: float, progress: Progress | None) -> None:
     receive = import_pooch().HTTPDownloader(
-        progressbar=_ProgressBar(name, progress) if progress else False,
+        progressbar=_ProgressBar(path.name, progress) if progress else False,
         chunk_size=_CHUNK,
         timeout=timeout,
         headers={"Accept-Encoding": "identity"},
@@ -136,9 +131,9 @@ def _receive(
     receive(address, str(path), None)
 
 
-def _check_download(address: str, path: Path, files: dict[str, File]) -> None:
+def _check_download(path: Path, files: dict[str, File]) -> None:
     """Raise unless a download has, or as a zip holds, the published content of all its files."""
-    if address.endswith(".zip"):
+    if path.suffix == ".zip":
         places = find_members(path, files)
         absent = [name for name in files if files[name].required and name not in places]
         if absent:
@@ -149,11 +144,13 @@ def _check_download(address: str, path: Path, files: dict[str, File]) -> None:
         check_content(files[name], places[name], content)
 
 
-def _reason(error: Exception, part: Path, address: str, timeout: float) -> str:
+def _reason(error: Exception, path: Path, timeout: float) -> str:
     """Say why a download failed, in words that mean something to the user."""
-    if "timed out" in str(error):
+    text = str(error).replace(str(path), path.name)
+    if "timed out" in text:
         return f"the server was silent for {timeout:g} s"
-    return str(error).replace(str(part), Path(address).name)
+    cut = re.search(r"IncompleteRead\((.*?)\)", text)
+    return f"the connection broke too early ({cut[1]})" if cut else text
 
 
 class _ProgressBar:
@@ -166,13 +163,15 @@ class _ProgressBar:
         self._received = 0
 
     def update(self, n_bytes: int) -> None:
+        """Count what has arrived."""
         self._received += n_bytes
         if self.total:  # pooch counts whole chunks, also for the last one
             self._received = min(self._received, self.total)
         self._progress(self._name, self._received, self.total or None)
 
     def reset(self) -> None:
-        self._received = 0
+        """Pooch counts from zero and then adds the total once more when all has arrived."""
+        self._received = 0 if self.total else self._received
 
     def close(self) -> None:
         """Nothing is left open."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from coevo.datasets.content import Place, check_content, checksum, find_members, read_places
 from coevo.datasets.errors import MissingDataError, WrongContentError
-from coevo.datasets.sources import File, Source, source_of
+from coevo.datasets.sources import Source, source_of
 
 VARIABLE = "COEVO_DATA_HOME"
 """The environment variable that names the data folder."""
@@ -118,11 +119,12 @@ def _find(source: Source, home: Path) -> dict[str, Place]:
         place = next((option for option in options if option.is_file()), None)
         if place is not None:
             places[file.path] = Place(place)
-    zips = [folder / archive for archive in source.archives for folder in folders]
+    zips = [folder / archive for archive in source.archives for folder in (*folders, home)]
     for path in filter(Path.is_file, zips):
-        wanted = {file.path: file for file in source.files if file.path not in places}
-        if any(file.required for file in wanted.values()):
-            places |= find_members(path, wanted)
+        wanted = [file for file in source.files if file.path not in places]
+        if any(file.required for file in wanted):
+            with refusing(source.name):
+                places |= find_members(path, [file.path for file in wanted])
     return places
 
 
@@ -165,7 +167,8 @@ def verify(name: str, folder: str | Path | None = None) -> tuple[Check, ...]:
     that scikit-learn ships
     """
     places = find(name, folder)
-    found = {path: checksum(content) for path, content in read_places(places)}
+    with refusing(name):
+        found = {path: checksum(content) for path, content in read_places(places)}
     return tuple(
         Check(file.path, places.get(file.path), file.sha256, found.get(file.path))
         for file in source_of(name).files
@@ -183,20 +186,22 @@ def read(name: str, paths: Sequence[str], folder: str | Path | None = None) -> d
         raise missing_data(source, missing, data_folder(folder))
     wanted = {path: places[path] for path in files if path in places}
     contents = {}
-    for path, content in read_places(wanted):
-        check_published(name, files[path], wanted[path], content)
-        contents[path] = content
+    with refusing(name):
+        for path, content in read_places(wanted):
+            check_content(files[path], wanted[path], content)
+            contents[path] = content
     return contents
 
 
-def check_published(name: str, file: File, place: Place, content: bytes) -> None:
-    """Raise WrongContentError, with what to do, unless a file has the published content."""
+@contextmanager
+def refusing(name: str) -> Iterator[None]:
+    """Add the data set, and what to do, to errors about files in the data folder."""
     try:
-        check_content(file, place, content)
+        yield
     except WrongContentError as error:
         raise WrongContentError(
-            f"{name} is refused: {error}. Replace that file by the publisher's; if it is in the "
-            "way of a download, remove it and fetch the data set again"
+            f"{name} is refused: {error}. Replace that file by the publisher's, or remove it and "
+            "fetch the data set again"
         ) from None
 
 

@@ -141,47 +141,43 @@ def _from_scikit_learn(name: str, bunch: Any) -> Dataset:
 
 def _load_esr(read_files: Reader, whole: bool) -> Dataset:
     (content,) = read_files("Epileptic Seizure Recognition.csv").values()
-    header, *lines = content.decode("ascii").split()
+    header, *lines = content.decode("ascii").splitlines()
     table = np.loadtxt(lines, np.int32, delimiter=",", usecols=range(1, header.count(",") + 1))
     inputs, labels = table[:, :-1].astype(np.float32), table[:, -1].astype(np.int64) - 1
     # A row is one second, called X<second>.<recording>; every recording has 23 of them.
     recordings = [line.split(",", 1)[0].split(".", 1)[1] for line in lines]
     groups = np.unique(recordings, return_inverse=True)[1]
-    names, classes = tuple(header.split(",")[1:-1]), _ESR_CLASSES
-    if not whole:
-        kept = labels < 2
-        inputs, labels, groups, classes = inputs[kept], labels[kept], groups[kept], classes[:2]
-    return Dataset("ESR", inputs, labels, classes, names, groups)
+    names = tuple(header.split(",")[1:-1])
+    if whole:
+        return Dataset("ESR", inputs, labels, _ESR_CLASSES, names, groups)
+    kept = labels < 2
+    return Dataset("ESR", inputs[kept], labels[kept], _ESR_CLASSES[:2], names, groups[kept])
 
 
 def _load_har(read_files: Reader, whole: bool) -> Dataset:
     parts = ("train", "test") if whole else ("train",)
-    columns = [f"{part}/{what}_{part}.txt" for what in ("X", "y", "subject") for part in parts]
-    contents = read_files("features.txt", *columns)
-    inputs, labels, groups = (
-        np.concatenate([_read_text(contents[f"{part}/{what}_{part}.txt"], dtype) for part in parts])
-        for what, dtype in (("X", np.float32), ("y", np.int64), ("subject", np.int64))
-    )
-    labels -= 1
-    named = contents.get("features.txt", b"").decode("ascii").split()
-    names = tuple(named[1::2]) or None
+    files = {
+        (what, part): f"{part}/{what}_{part}.txt"
+        for what in ("X", "y", "subject")
+        for part in parts
+    }
+    contents = read_files("features.txt", *files.values())
+
+    def read_column(what: str, dtype: Any) -> list[Array]:
+        return [np.loadtxt(io.BytesIO(contents[files[what, part]]), dtype) for part in parts]
+
+    labels_of_parts = read_column("y", np.int64)
+    inputs = np.concatenate(read_column("X", np.float32))
+    labels = np.concatenate(labels_of_parts) - 1
+    groups = np.concatenate(read_column("subject", np.int64))
+    names = tuple(contents.get("features.txt", b"").decode("ascii").split()[1::2]) or None
     if whole:
-        n_train = contents["train/y_train.txt"].count(b"\n")
-        is_test = np.arange(len(labels)) >= n_train
+        is_test = np.arange(len(labels)) >= len(labels_of_parts[0])
         return Dataset("HAR", inputs, labels, _HAR_CLASSES, names, groups, is_test)
-    rows = _draw_rows(len(labels), HAR_PAPER_ROWS, HAR_PAPER_SEED)
+    # The old generator, whose stream NumPy has promised never to change.
+    rng = np.random.RandomState(np.random.MT19937(HAR_PAPER_SEED))
+    rows = np.sort(rng.permutation(len(labels))[:HAR_PAPER_ROWS])
     return Dataset("HAR", inputs[rows], labels[rows], _HAR_CLASSES, names, groups[rows])
-
-
-def _read_text(content: bytes, dtype: Any) -> Array:
-    return np.loadtxt(io.BytesIO(content), dtype)
-
-
-def _draw_rows(n_rows: int, n_drawn: int, seed: int) -> Array:
-    """Return some rows in their order, the same ones whatever the version of NumPy."""
-    from sklearn.utils import check_random_state  # noqa: PLC0415 - keeps the import light
-
-    return np.sort(check_random_state(seed).permutation(n_rows)[:n_drawn])
 
 
 def _load_mnist(read_files: Reader, whole: bool) -> Dataset:

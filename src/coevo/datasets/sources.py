@@ -59,7 +59,7 @@ class Source:
     files
         Its files; none if scikit-learn ships it.
     archives
-        Names of zips that may stand in any of the folders in place of the files.
+        Names of zips that may stand for the files, in any of the folders or the data folder itself.
     downloads
         How to get the files; empty if only the user can.
     advice
@@ -133,7 +133,7 @@ SOURCES: dict[str, Source] = {
     ),
     "HAR": Source(
         "HAR",
-        folders=("har", "har/UCI HAR Dataset", "UCI HAR Dataset", "."),
+        folders=("har", "har/UCI HAR Dataset", "UCI HAR Dataset"),
         files=_HAR_FILES,
         archives=("UCI HAR Dataset.zip", _HAR_ZIP),
         downloads=(

@@ -1,0 +1,306 @@
+"""Fast: re-evaluates only what one changed neuron affects, exactly.
+
+The identities, with the rest of the global solution fixed:
+
+- A hidden neuron whose activation goes from a to a′ moves the next layer's sums from s to
+  s + w (a′ − a), w being its outgoing weights. An output neuron changes one output.
+- All neurons of a layer see the same activations, so the sums of all candidates of a layer are one
+  matrix product, whatever the order in which they are asked for.
+- An instance is classified right exactly while the sum of the one changed neuron, hidden or output,
+  lies in an interval that depends on the others only (`_kernels.hidden_intervals` and
+  `output_intervals`). A candidate then costs two comparisons an instance.
+
+An evaluation of a network with layer sizes n, H, C on B instances thus costs O(B n) for a hidden
+neuron and O(B H) for an output neuron, where the reference needs O(B (n H + H C)). Finding the
+intervals costs O(B C) for each neuron, not for each candidate. Below the last hidden layer of a
+deep network the layers above are run again from the moved sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
+
+import numpy as np
+
+from coevo.batches import Instances
+from coevo.decomposition import Decomposition
+from coevo.evaluation import Data, _kernels
+from coevo.evaluation.batched import (
+    BLOCK_ELEMENTS,
+    BatchedEvaluator,
+    select_instances,
+    weighted_sums,
+)
+from coevo.fitness import Accuracy, Fitness
+from coevo.network import ACTIVATIONS, Architecture, Array
+
+
+class Surroundings:
+    """The global solution's activations on some instances.
+
+    Parameters
+    ----------
+    architecture
+        The network's.
+    inputs : array of shape (n_instances, n_inputs)
+
+    Attributes
+    ----------
+    activations : list of arrays of shape (n, B)
+        What each layer sees: the inputs, then each hidden layer's activations.
+    sums : list of arrays of shape (H, B)
+        Each layer's weighted sums; the last are the outputs.
+    """
+
+    def __init__(self, architecture: Architecture, inputs: Array) -> None:
+        self._function = ACTIVATIONS[architecture.activation]
+        self._n_layers = len(architecture.layers)
+        self.activations: list[Array] = [inputs.T]
+        self.sums: list[Array] = []
+
+    def run(self, matrices: list[Array], first_layer: int = 0) -> None:
+        """Run the network from a layer on."""
+        del self.activations[first_layer + 1 :], self.sums[first_layer:]
+        for matrix in matrices[first_layer:]:
+            sums = weighted_sums(matrix, self.activations[-1])
+            self.sums.append(sums)
+            if len(self.sums) < self._n_layers:
+                self.activations.append(self._function(sums))
+
+    def move(self, matrices: list[Array], layer: int, neuron: int, sums: Array) -> None:
+        """Give a neuron new sums (B,); what it feeds moves along, one layer up."""
+        if layer < self._n_layers - 1:
+            activations = self._function(sums)
+            outgoing = matrices[layer + 1][:, neuron]
+            shift = activations - self.activations[layer + 1][neuron]
+            self.sums[layer + 1] += np.multiply.outer(outgoing, shift)
+            self.activations[layer + 1][neuron] = activations
+        self.sums[layer][neuron] = sums
+
+    def outputs_with(self, matrices: list[Array], layer: int, neuron: int, sums: Array) -> Array:
+        """Return the outputs, (m, C, B), that other sums of one neuron, (m, B), would give."""
+        if layer == self._n_layers - 1:
+            outputs = np.repeat(self.sums[layer][np.newaxis], len(sums), axis=0)
+            outputs[:, neuron] = sums
+            return outputs
+        shift = self._function(sums) - self.activations[layer + 1][neuron]
+        outgoing = matrices[layer + 1][:, neuron]
+        moved = shift[:, np.newaxis, :] * outgoing[:, np.newaxis]
+        moved += self.sums[layer + 1]
+        return self._finish(matrices, layer + 1, moved)
+
+    def outputs_from(self, matrices: list[Array], layer: int) -> Array:
+        """Return the outputs, (C, B), that follow from a layer's present sums."""
+        if layer >= self._n_layers:
+            return self.sums[-1]
+        return self._finish(matrices, layer, self.sums[layer])
+
+    def _finish(self, matrices: list[Array], layer: int, sums: Array) -> Array:
+        for matrix in matrices[layer + 1 :]:
+            sums = weighted_sums(matrix, self._function(sums))
+        return sums
+
+
+class DeltaEvaluator(BatchedEvaluator):
+    """The Evaluator contract by delta evaluation, for one subpopulation a neuron.
+
+    Parameters
+    ----------
+    architecture, decomposition
+        The networks, and their decomposition, which must be "neuron".
+    fitness
+        The measure.
+    training, validation
+        The instances.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        decomposition: Decomposition,
+        fitness: Fitness,
+        training: Data,
+        validation: Data,
+    ) -> None:
+        if decomposition.name != "neuron":
+            raise ValueError(
+                "the delta engine serves decomposition='neuron', "
+                f"not {decomposition.name!r}; use engine='batched'"
+            )
+        super().__init__(architecture, decomposition, fitness, training, validation)
+        self._matrices: list[Array] = []
+        self._surroundings = Surroundings(architecture, training.inputs)
+        self._valid_surroundings = Surroundings(architecture, validation.inputs)
+        self._valid_matrices: list[Array] = []
+        self._valid_solution = self._global_solution
+        self._buffer = np.empty(0, dtype=training.inputs.dtype)
+        self._held = range(0)  # the subpopulations whose candidates' sums are in the buffer
+        self._places = [
+            (depth, neuron)
+            for depth, layer in enumerate(architecture.layers)
+            for neuron in range(layer.n_neurons)
+        ]
+        self._activation_code = _kernels.ACTIVATION_CODES[architecture.activation]
+
+    # ---------------------------------------------------------------------------- one generation
+
+    def rebase(self, global_solution: Array, instances: Instances) -> None:
+        """Run the global solution afresh, so that rounding does not pile up over generations."""
+        self._global_solution = global_solution.copy()
+        self._batch = select_instances(self._training, instances)
+        self._matrices = self._architecture.matrices(self._global_solution)
+        self._surroundings = Surroundings(self._architecture, self._batch.inputs)
+        self._surroundings.run(self._matrices)
+        self._low = np.empty(len(self._batch), dtype=global_solution.dtype)
+        self._high = np.empty_like(self._low)
+        self._replaced: list[int] = []
+        if not np.array_equal(self._valid_solution, global_solution):
+            self._valid_solution = global_solution.copy()
+            self._valid_matrices = self._architecture.matrices(self._valid_solution)
+            self._valid_surroundings.run(self._valid_matrices)
+
+    def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
+        """Keep the vectors; their sums are computed, some neurons at a time, when asked for."""
+        layer, neuron = self._places[subpopulations.start]
+        if layer > 0 and neuron == 0:  # the layer below has come to rest
+            self._surroundings.run(self._matrices, layer)
+        self._staged = subpopulations, candidates
+        self._held = range(0)
+
+    def evaluate(self, i: int) -> Array:
+        """Count with intervals where that is possible, otherwise run the layers above."""
+        layer, neuron = self._places[i]
+        if isinstance(self._fitness, Accuracy) and layer >= len(self._matrices) - 2:
+            self._find_intervals(layer, neuron)
+            measure = self._count_inside
+        else:
+            measure = partial(self._run_upwards, layer, neuron)
+        return np.concatenate([measure(sums, biases) for sums, biases in self._candidate_sums(i)])
+
+    def replace(self, i: int, individual: Array, candidate: int | None) -> None:
+        """Move what the neuron feeds, with its candidate's sums if they are at hand."""
+        layer, neuron = self._places[i]
+        if candidate is None or i not in self._held:
+            sums = individual[:-1] @ self._surroundings.activations[layer]
+        else:
+            sums = self._held_sums(i).reshape(-1, len(self._batch))[candidate]
+        self._surroundings.move(self._matrices, layer, neuron, sums + individual[-1])
+        self._matrices[layer][neuron] = individual
+        self._replaced.append(i)
+
+    def evaluate_global_solution(self) -> float:
+        """Measure the outputs, which have moved along."""
+        return float(self._measure(self._surroundings.sums[-1][np.newaxis], self._batch.targets)[0])
+
+    def validate(self) -> Array:
+        """Catch up with the generation's moves, layer by layer: one matrix product for each."""
+        parts = [np.empty(0)]
+        for layer, moves in groupby(self._replaced, key=lambda i: self._places[i][0]):
+            parts.append(self._validate_layer(layer, [self._places[i][1] for i in moves]))
+        self._replaced = []
+        return np.concatenate(parts)
+
+    # ----------------------------------------------------------------------- sums of the candidates
+
+    def _candidate_sums(self, i: int) -> Iterator[tuple[Array, Array]]:
+        """Yield the sums without bias, (m, B), and the biases, (m,), of candidates in order."""
+        subpopulations, candidates = self._staged
+        k = i - subpopulations.start
+        n_instances = len(self._batch)
+        if sum(len(vectors[k]) for vectors in candidates) * n_instances <= BLOCK_ELEMENTS:
+            if i not in self._held:
+                self._hold_from(i)
+            for sums, vectors in zip(self._held_sums(i), candidates, strict=True):
+                yield sums, vectors[k, :, -1]
+            return
+        below = self._surroundings.activations[self._places[i][0]]
+        step = max(1, BLOCK_ELEMENTS // n_instances)
+        for vectors in candidates:
+            for start in range(0, len(vectors[k]), step):
+                part = vectors[k, start : start + step]
+                yield part[:, :-1] @ below, part[:, -1]
+
+    def _hold_from(self, i: int) -> None:
+        """Fill the buffer with the sums of subpopulation i and as many after it as fit."""
+        subpopulations, candidates = self._staged
+        below = self._surroundings.activations[self._places[i][0]]
+        shape = (len(candidates), candidates[0].shape[1], below.shape[1])
+        n_held = min(subpopulations.stop - i, BLOCK_ELEMENTS // math.prod(shape))
+        self._held = range(i, i + n_held)
+        if self._buffer.size < n_held * math.prod(shape):
+            # Kept from one generation to the next: fresh memory costs as much as filling it.
+            self._buffer = np.empty(n_held * math.prod(shape), dtype=below.dtype)
+        self._sums = self._buffer[: n_held * math.prod(shape)].reshape(
+            shape[0], n_held, shape[1], shape[2]
+        )
+        first = i - subpopulations.start
+        for sums, vectors in zip(self._sums, candidates, strict=True):
+            weights = vectors[first : first + n_held, :, :-1].reshape(-1, len(below))
+            np.matmul(weights, below, out=sums.reshape(-1, below.shape[1]))
+
+    def _held_sums(self, i: int) -> Array:
+        """Return the sums of a subpopulation in the buffer: (parts, m, B)."""
+        return np.asarray(self._sums[:, i - self._held.start])
+
+    # ------------------------------------------------------------------------------------- fitness
+
+    def _find_intervals(self, layer: int, neuron: int) -> None:
+        outputs, targets = self._surroundings.sums[-1], self._batch.targets
+        if layer == len(self._matrices) - 1:
+            _kernels.output_intervals(outputs, targets, neuron, self._low, self._high)
+            return
+        outgoing = self._matrices[layer + 1][:, neuron]
+        now = self._surroundings.activations[layer + 1][neuron]
+        _kernels.hidden_intervals(
+            outputs, targets, outgoing, now, self._activation_code, self._low, self._high
+        )
+
+    def _count_inside(self, sums: Array, biases: Array) -> Array:
+        counts = np.empty(len(sums), dtype=np.int64)
+        _kernels.count_inside(sums, biases, self._low, self._high, counts)
+        return counts / float(len(self._batch))
+
+    def _run_upwards(self, layer: int, neuron: int, sums: Array, biases: Array) -> Array:
+        """Run the layers above a changed neuron, a block of candidates at a time."""
+        widest = max(len(matrix) for matrix in self._matrices[layer:])
+        step = max(1, BLOCK_ELEMENTS // (widest * sums.shape[1]))
+        fitness = np.empty(len(sums))
+        for start in range(0, len(sums), step):
+            rows = sums[start : start + step] + biases[start : start + step, np.newaxis]
+            outputs = self._surroundings.outputs_with(self._matrices, layer, neuron, rows)
+            fitness[start : start + step] = self._measure(outputs, self._batch.targets)
+        return fitness
+
+    def _validate_layer(self, layer: int, neurons: list[int]) -> Array:
+        """Move some neurons of a layer, one after the other, and measure after each."""
+        surroundings, matrices = self._valid_surroundings, self._valid_matrices
+        incoming = self._matrices[layer][neurons]
+        sums = weighted_sums(incoming, surroundings.activations[layer])
+        if isinstance(self._fitness, Accuracy) and layer == len(matrices) - 2:
+            fitness = self._count_after_moves(neurons, sums)
+        else:
+            fitness = np.empty(len(neurons))
+            for move, neuron in enumerate(neurons):
+                surroundings.move(matrices, layer, neuron, sums[move])
+                outputs = surroundings.outputs_from(matrices, layer + 1)[np.newaxis]
+                fitness[move] = self._measure(outputs, self._validation.targets)[0]
+        matrices[layer][neurons] = incoming
+        surroundings.run(matrices, layer + 1)
+        return fitness
+
+    def _count_after_moves(self, neurons: list[int], sums: Array) -> Array:
+        """Move neurons of the last hidden layer, all in one loop."""
+        surroundings = self._valid_surroundings
+        after = ACTIVATIONS[self._architecture.activation](sums)
+        before = surroundings.activations[-1][neurons]
+        outgoing = np.ascontiguousarray(self._valid_matrices[-1][:, neurons].T)
+        counts = np.empty(len(neurons), dtype=np.int64)
+        _kernels.count_right_after_moves(
+            surroundings.sums[-1], self._validation.targets, outgoing, before, after, counts
+        )
+        surroundings.sums[-2][neurons] = sums
+        surroundings.activations[-1][neurons] = after
+        return counts / float(len(self._validation))
