@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_operators import make_contest
 from test_search import CountingEvaluator, make_search, small
 
 import coevo
@@ -16,10 +17,10 @@ from coevo.variants import INFERRED, PAPER, VARIANTS
 
 
 def test_reading_1_a_trial_as_fit_as_its_target_replaces_it():
-    individuals, fitness, wins = np.zeros((1, 2)), np.array([0.5]), np.array([False])
-    select(individuals, fitness, wins, 0, np.ones((1, 2)), np.array([0.5]), np.array([0.5]))
-    assert wins[0]
-    np.testing.assert_array_equal(individuals, 1)
+    contest = make_contest(np.zeros((1, 1, 2)), np.ones((1, 1, 2)))
+    select(contest, 0, np.array([0.5, 0.5]))
+    assert contest.wins[0, 0]
+    np.testing.assert_array_equal(contest.individuals, 1)
 
 
 @pytest.mark.parametrize(("n", "size", "n_batches"), [(398, 100, 4), (5000, 500, 10), (9, 2, 4)])

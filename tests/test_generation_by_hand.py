@@ -36,18 +36,24 @@ class ScriptedGenerator:
     def __init__(self, uniforms, starts, lanes):
         self.uniforms = np.array(uniforms, dtype=float)
         self.starts = np.array(starts)
-        self.words = np.array(lanes, dtype=np.uint16).reshape(-1).view(np.uint64)
+        self.lanes = np.array(lanes, dtype=np.uint16)
 
     def random(self, shape):
         assert shape == self.uniforms.shape
         return self.uniforms
 
-    def integers(self, high, size, dtype=np.int64, endpoint=False):
-        if dtype == np.uint64:
-            assert (high, endpoint, size) == (2**64 - 1, True, len(self.words))
-            return self.words
+    def integers(self, high, size):
         assert size == self.starts.shape
         return self.starts
+
+
+@pytest.fixture(autouse=True)
+def scripted_lanes(monkeypatch):
+    def draw_lanes(rng, shape):
+        assert shape == rng.lanes.shape
+        return rng.lanes
+
+    monkeypatch.setattr("coevo.operators.draw_lanes", draw_lanes)
 
 
 def prepare(variant, subpopulations, fitness, champions, rng, **changes):
@@ -161,7 +167,7 @@ class TurnByTurn(ScriptedGenerator):
 
     def random(self, shape):
         uniforms, starts, lanes = next(self.turns)
-        super().__init__([[uniforms]], [[starts]], [*lanes, 0, 0])
+        super().__init__([[uniforms]], [[starts]], [[lanes]])
         return super().random(shape)
 
 

@@ -5,7 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevo.operators import CROSSOVERS, STRATEGIES, draw_parents, make_trials, select
+from coevo.operators import (
+    CROSSOVERS,
+    NOT_STAGED,
+    STAYS,
+    STRATEGIES,
+    Contest,
+    draw_parents,
+    make_trials,
+    mean_fitness,
+    select,
+)
+from coevo.randomness import draw_lanes
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -57,6 +68,14 @@ def test_random_parents_are_distinct_and_not_the_target(block):
             for kind, parent in zip(strategy.parents, parents[i, t], strict=True):
                 assert kind != "target" or parent == j
                 assert kind != "best" or parent == fitness[i].argmax()
+
+
+@given(blocks())
+def test_a_mutants_fitness_is_the_mean_of_its_parents(block):
+    name, rng, _, fitness, targets = block
+    parents = draw_parents(rng, STRATEGIES[name], fitness, targets)
+    rows = np.arange(len(fitness))[:, np.newaxis, np.newaxis]
+    np.testing.assert_allclose(mean_fitness(fitness, parents), fitness[rows, parents].mean(axis=-1))
 
 
 def test_every_triple_of_parents_is_equally_likely():
@@ -132,26 +151,96 @@ def test_exponential_crossover_takes_a_run_with_geometric_length(rng):
     assert (lengths >= 2).mean() == pytest.approx(rate, abs=0.09)
 
 
-@given(st.integers(1, 8), seeds)
-def test_selection_keeps_the_trial_if_it_is_at_least_as_fit(n_targets, seed):
+def make_contest(individuals, trials, first_target=0, **changes):
+    k, size, _ = individuals.shape
+    defaults = Contest(
+        individuals=individuals,
+        fitness=np.zeros((k, size)),
+        champions=np.zeros(k, dtype=np.int64),
+        wins=np.zeros((k, size), dtype=bool),
+        has_moved=np.zeros(k, dtype=bool),
+        first_target=first_target,
+        trials=trials,
+        from_targets=np.zeros(trials.shape[:2]),
+        from_parents=np.zeros(trials.shape[:2]),
+        measures_targets=True,
+        completes=True,
+    )
+    return defaults._replace(**changes)
+
+
+@given(st.integers(1, 8), st.booleans(), st.booleans(), seeds)
+def test_selection_keeps_the_trial_if_it_is_at_least_as_fit(
+    n_targets, measures_targets, completes, seed
+):
     rng = np.random.default_rng(seed)
     size, first = 10, int(rng.integers(0, 10 - n_targets + 1))
-    individuals = rng.normal(size=(size, 3))
-    fitness = rng.integers(0, 3, size).astype(float)
-    wins = np.zeros(size, dtype=bool)
-    trials = rng.normal(size=(n_targets, 3))
-    target_fitness = rng.integers(0, 3, n_targets).astype(float)
-    trial_fitness = rng.integers(0, 3, n_targets).astype(float)
-    old, old_fitness = individuals.copy(), fitness.copy()
-    best = select(individuals, fitness, wins, first, trials, target_fitness, trial_fitness)
+    from_targets, from_parents = rng.integers(0, 3, (2, 2, n_targets)).astype(float)
+    contest = make_contest(
+        rng.normal(size=(2, size, 3)),
+        rng.normal(size=(2, n_targets, 3)),
+        first,
+        fitness=rng.integers(0, 3, (2, size)).astype(float),
+        champions=rng.integers(0, size, 2),
+        from_targets=from_targets,
+        from_parents=from_parents,
+        measures_targets=measures_targets,
+        completes=completes,
+    )
+    measured = rng.integers(0, 3, (1 + measures_targets) * n_targets).astype(float)
+    trial_fitness = from_parents[1] + measured[:n_targets]
+    target_fitness = from_targets[1] + (measured[n_targets:] if measures_targets else 0)
+    old, old_fitness = contest.individuals.copy(), contest.fitness.copy()
+    old_champions = contest.champions.copy()
+    vectors = np.concatenate([part[1].copy() for part in contest.candidates])
+
+    answer = select(contest, 1, measured)
+
     for j in range(size):
         t = j - first
         if not 0 <= t < n_targets:
-            expected, expected_fitness, won = old[j], old_fitness[j], False
+            expected, expected_fitness, won = old[1, j], old_fitness[1, j], False
         elif trial_fitness[t] >= target_fitness[t]:
-            expected, expected_fitness, won = trials[t], trial_fitness[t], True
+            expected, expected_fitness, won = contest.trials[1, t], trial_fitness[t], True
         else:
-            expected, expected_fitness, won = old[j], target_fitness[t], False
-        np.testing.assert_array_equal(individuals[j], expected)
-        assert (fitness[j], wins[j]) == (expected_fitness, won)
-    assert best == fitness.argmax()
+            expected, expected_fitness, won = old[1, j], target_fitness[t], False
+        np.testing.assert_array_equal(contest.individuals[1, j], expected)
+        assert (contest.fitness[1, j], contest.wins[1, j]) == (expected_fitness, won)
+    # The neighbour is left alone.
+    np.testing.assert_array_equal(contest.individuals[0], old[0])
+    np.testing.assert_array_equal(contest.fitness[0], old_fitness[0])
+    # The champion is the first of the fittest, and the answer says where its vector was staged.
+    champion = contest.fitness[1].argmax() if completes else old_champions[1]
+    moved = completes and (champion != old_champions[1] or contest.wins[1, champion])
+    assert (contest.champions[1], contest.has_moved[1]) == (champion, moved)
+    if not moved:
+        assert answer == STAYS
+    elif answer == NOT_STAGED:
+        is_target = first <= champion < first + n_targets
+        assert not is_target or not (contest.wins[1, champion] or measures_targets)
+    else:
+        np.testing.assert_array_equal(vectors[answer], contest.individuals[1, champion])
+
+
+def test_lanes_are_uniform_and_independent():
+    lanes = draw_lanes(np.random.default_rng(5), (64, 4099))
+    assert lanes.shape == (64, 4099)
+    assert lanes.dtype == np.uint16
+    for bit in range(16):
+        share = ((lanes >> bit) & 1).mean()
+        assert share == pytest.approx(0.5, abs=0.005)  # five standard deviations
+    counts = np.bincount(lanes.ravel() >> 8, minlength=256)
+    expected = lanes.size / 256
+    # Chi-squared with 255 degrees of freedom: 350 is beyond the 99.99th percentile.
+    assert ((counts - expected) ** 2 / expected).sum() < 350
+    # No correlation between neighbours, nor between the streams' successive numbers.
+    centred = lanes.ravel() / 65535 - 0.5
+    for lag in (1, 2, 32, 64, 65):
+        correlation = (centred[lag:] * centred[:-lag]).mean() * 12
+        assert abs(correlation) < 0.01
+
+
+def test_lanes_come_from_the_generator():
+    first, second, other = (draw_lanes(np.random.default_rng(seed), (3, 5)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, other)

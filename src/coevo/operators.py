@@ -7,11 +7,13 @@ loops are compiled; the random numbers they use are drawn beforehand from one Nu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from coevo.compiling import compiled
 from coevo.network import Array
+from coevo.randomness import draw_lanes
 
 TARGET, BEST, RANDOM = "target", "best", "random"
 
@@ -57,6 +59,8 @@ STRATEGIES: dict[str, Strategy] = {
 
 CROSSOVERS = ("binomial", "exponential")
 
+STAYS, NOT_STAGED = -1, -2  # answers of `select` besides a candidate's position
+
 
 def draw_parents(
     rng: np.random.Generator, strategy: Strategy, fitness: Array, targets: range
@@ -78,33 +82,27 @@ def draw_parents(
     -------
     integer array of shape (k, len(targets), len(strategy.parents))
     """
-    n_subpopulations, population_size = fitness.shape
-    shape = (n_subpopulations, len(targets))
-    target_indices = np.broadcast_to(np.arange(targets.start, targets.stop), shape)
-    uniforms = rng.random((*shape, strategy.n_random))
-    others = _distinct_others(uniforms, targets.start, population_size)
+    shape = (len(fitness), len(targets))
     parents = np.empty((*shape, len(strategy.parents)), dtype=np.int64)
-    next_random = 0
     for column, kind in enumerate(strategy.parents):
         if kind == TARGET:
-            parents[..., column] = target_indices
+            parents[..., column] = np.arange(targets.start, targets.stop)
         elif kind == BEST:
             parents[..., column] = fitness.argmax(axis=1)[:, np.newaxis]
-        else:
-            parents[..., column] = others[..., next_random]
-            next_random += 1
+    uniforms = rng.random((*shape, strategy.n_random))
+    # The random parents are the last columns of every strategy.
+    _draw_distinct(uniforms, targets.start, fitness.shape[1], parents[..., -strategy.n_random :])
     return parents
 
 
 @compiled
-def _distinct_others(uniforms, first_target, population_size):
+def _draw_distinct(uniforms, first_target, population_size, others):
     """Turn uniform numbers into indices that differ from each other and from the target.
 
     The c-th index is drawn from the population_size − 1 − c individuals not yet taken: a number
     below that count is moved past every taken index that is not above it, in ascending order.
     """
     n_subpopulations, n_targets, n_random = uniforms.shape
-    others = np.empty((n_subpopulations, n_targets, n_random), dtype=np.int64)
     taken = np.empty(n_random + 1, dtype=np.int64)  # ascending
     for i in range(n_subpopulations):
         for t in range(n_targets):
@@ -119,7 +117,23 @@ def _distinct_others(uniforms, first_target, population_size):
                     taken[later + 1] = taken[later]
                 taken[place] = index
                 others[i, t, c] = index
-    return others
+
+
+@compiled
+def mean_fitness(fitness, parents):
+    """Return the mutants' fitness Ft_v, the mean over their parents: (k, n_targets).
+
+    fitness: (k, NP), parents: (k, n_targets, n_parents).
+    """
+    n_subpopulations, n_targets, n_parents = parents.shape
+    means = np.empty((n_subpopulations, n_targets))
+    for i in range(n_subpopulations):
+        for t in range(n_targets):
+            total = 0.0
+            for c in range(n_parents):
+                total += fitness[i, parents[i, t, c]]
+            means[i, t] = total / n_parents
+    return means
 
 
 def make_trials(
@@ -163,7 +177,8 @@ def make_trials(
     differences = np.array(strategy.differences)
     scale = subpopulations.dtype.type(scale_factor)
     if crossover == "binomial":
-        lanes, threshold = _draw_lanes(rng, (*shape, n_genes), crossover_rate)
+        lanes = draw_lanes(rng, (*shape, n_genes))
+        threshold = np.uint32(round(crossover_rate * 2**16))  # meets the rate to within 2⁻¹⁷
         _cross_binomial(
             subpopulations, targets.start, parents, differences, scale,
             lanes, threshold, mutant_starts, trials,
@@ -175,20 +190,6 @@ def make_trials(
             lengths, mutant_starts, trials,
         )  # fmt: skip
     return trials
-
-
-def _draw_lanes(
-    rng: np.random.Generator, shape: tuple[int, ...], crossover_rate: float
-) -> tuple[Array, int]:
-    """Draw a 16-bit number for each gene, and the threshold below which the mutant's is taken.
-
-    Four genes share one 64-bit draw: random numbers would otherwise cost more than making the
-    trials. The rate is met to within 2⁻¹⁷.
-    """
-    n_lanes = int(np.prod(shape))
-    words = rng.integers(2**64 - 1, size=-(-n_lanes // 4), dtype=np.uint64, endpoint=True)
-    lanes = words.view(np.uint16)[:n_lanes].reshape(shape)
-    return lanes, round(crossover_rate * 2**16)
 
 
 def _draw_lengths(
@@ -203,33 +204,43 @@ def _draw_lengths(
 
 
 @compiled
-def _mutate(individuals, parents, differences, scale, mutant):
-    """Make one mutant v = x_base + F Σ (x_plus − x_minus); individuals: (NP, genes)."""
-    base = individuals[parents[0]]
+def _mutate_gene(individuals, parents, differences, scale, d):
+    """Return gene d of the mutant v = x_base + F Σ (x_plus − x_minus); individuals: (NP, genes)."""
+    gene = individuals[parents[0], d]
     for pair in range(len(differences)):
-        plus = individuals[parents[differences[pair, 0]]]
-        minus = individuals[parents[differences[pair, 1]]]
-        for d in range(len(mutant)):
-            mutant[d] = base[d] + scale * (plus[d] - minus[d])
-        base = mutant
+        plus, minus = parents[differences[pair, 0]], parents[differences[pair, 1]]
+        gene += scale * (individuals[plus, d] - individuals[minus, d])
+    return gene
 
 
 @compiled
 def _cross_binomial(
     subpopulations, first_target, parents, differences, scale, lanes, threshold, starts, trials
 ):
-    """Equation 2: u_d = v_d where rand ≤ CR or d is the one index drawn, else x_d."""
+    """Equation 2: u_d = v_d where rand ≤ CR or d is the one index drawn, else x_d.
+
+    Mutation and crossover share one loop over the genes, which becomes vector instructions; there
+    is one more such loop for each further difference.
+    """
     n_subpopulations, n_targets, n_genes = trials.shape
-    mutant = np.empty(n_genes, dtype=trials.dtype)
     for i in range(n_subpopulations):
+        individuals = subpopulations[i]
         for t in range(n_targets):
-            _mutate(subpopulations[i], parents[i, t], differences, scale, mutant)
-            target = subpopulations[i, first_target + t]
-            trial = trials[i, t]
-            lane = lanes[i, t]
+            chosen, lane, trial = parents[i, t], lanes[i, t], trials[i, t]
+            target, base = individuals[first_target + t], individuals[chosen[0]]
+            plus = individuals[chosen[differences[0, 0]]]
+            minus = individuals[chosen[differences[0, 1]]]
             for d in range(n_genes):
-                trial[d] = mutant[d] if lane[d] < threshold else target[d]
-            trial[starts[i, t]] = mutant[starts[i, t]]
+                gene = base[d] + scale * (plus[d] - minus[d])
+                trial[d] = gene if lane[d] < threshold else target[d]
+            for pair in range(1, len(differences)):
+                plus = individuals[chosen[differences[pair, 0]]]
+                minus = individuals[chosen[differences[pair, 1]]]
+                for d in range(n_genes):
+                    gene = trial[d] + scale * (plus[d] - minus[d])
+                    trial[d] = gene if lane[d] < threshold else trial[d]
+            start = starts[i, t]
+            trial[start] = _mutate_gene(individuals, chosen, differences, scale, start)
 
 
 @compiled
@@ -238,47 +249,105 @@ def _cross_exponential(
 ):
     """Give u a run of genes from v, beginning at a random one and wrapping round."""
     n_subpopulations, n_targets, n_genes = trials.shape
-    mutant = np.empty(n_genes, dtype=trials.dtype)
     for i in range(n_subpopulations):
         for t in range(n_targets):
-            _mutate(subpopulations[i], parents[i, t], differences, scale, mutant)
-            trial = trials[i, t]
-            trial[:] = subpopulations[i, first_target + t]
-            start, stop = starts[i, t], starts[i, t] + lengths[i, t]
-            for d in range(start, min(stop, n_genes)):
-                trial[d] = mutant[d]
-            for d in range(stop - n_genes):
-                trial[d] = mutant[d]
+            trials[i, t] = subpopulations[i, first_target + t]
+            for step in range(lengths[i, t]):
+                d = (starts[i, t] + step) % n_genes
+                trials[i, t, d] = _mutate_gene(
+                    subpopulations[i], parents[i, t], differences, scale, d
+                )
+
+
+class Contest(NamedTuple):
+    """The targets of k neighbouring subpopulations and the trials that compete with them.
+
+    Attributes
+    ----------
+    individuals : array of shape (k, NP, genes), changed by selection
+    fitness : array of shape (k, NP), changed by selection
+    champions : integer array of shape (k,), changed by selection
+        The individual of each subpopulation that is part of the global solution.
+    wins : boolean array of shape (k, NP), changed by selection
+        Where a trial has taken its target's place in this generation.
+    has_moved : boolean array of shape (k,), changed by selection
+        Where the champion is not the individual it was before.
+    first_target
+        Index of the first target; trial t competes with individual first_target + t.
+    trials : array of shape (k, n_targets, genes)
+    from_targets, from_parents : arrays of shape (k, n_targets)
+        Fitness inherited by the targets and by the trials.
+    measures_targets
+        Whether targets are measured as trials are.
+    completes
+        Whether these are the subpopulations' last targets, so that champions are chosen.
+    """
+
+    individuals: Array
+    fitness: Array
+    champions: Array
+    wins: Array
+    has_moved: Array
+    first_target: int
+    trials: Array
+    from_targets: Array
+    from_parents: Array
+    measures_targets: bool
+    completes: bool
+
+    @property
+    def candidates(self) -> tuple[Array, ...]:
+        """The vectors to be measured: the trials, then the targets if they are; (k, n, genes)."""
+        if not self.measures_targets:
+            return (self.trials,)
+        stop = self.first_target + self.trials.shape[1]
+        return self.trials, self.individuals[:, self.first_target : stop]
 
 
 @compiled
-def select(individuals, fitness, wins, first_target, trials, target_fitness, trial_fitness):
-    """Keep each trial that is at least as fit as its target, with its fitness.
+def select(contest, k, measured):
+    """Keep each trial that is at least as fit as its target, in the k-th subpopulation.
+
+    They compete with their adjusted fitness Ft′, what they inherited plus what was measured. A
+    target that is not measured again has what it inherited.
 
     Parameters
     ----------
-    individuals : array of shape (NP, genes), changed in place
-        One subpopulation.
-    fitness : array of shape (NP,), changed in place
-        Its fitness.
-    wins : boolean array of shape (NP,), changed in place
-        Set where a trial takes its target's place.
-    first_target
-        Index of the first target; trial t competes with individual first_target + t.
-    trials : array of shape (n_targets, genes)
-    target_fitness, trial_fitness : arrays of shape (n_targets,)
-        Adjusted fitness of the competitors.
+    contest : Contest
+        Its arrays are changed in place.
+    k
+        Which of the contest's subpopulations.
+    measured : array of shape (n_candidates,)
+        Fitness measured of the candidates.
 
     Returns
     -------
-    index of the fittest individual afterwards, the first one if tied
+    position among the candidates of the new champion, STAYS if the champion stays what it was,
+    NOT_STAGED if it changes and is not among the candidates
     """
-    for t in range(len(trials)):
-        j = first_target + t
-        if trial_fitness[t] >= target_fitness[t]:
-            individuals[j] = trials[t]
-            fitness[j] = trial_fitness[t]
+    n_targets = contest.trials.shape[1]
+    individuals, fitness, wins = contest.individuals[k], contest.fitness[k], contest.wins[k]
+    for t in range(n_targets):
+        j = contest.first_target + t
+        trial_fitness = contest.from_parents[k, t] + measured[t]
+        target_fitness = contest.from_targets[k, t]
+        if contest.measures_targets:
+            target_fitness += measured[n_targets + t]
+        if trial_fitness >= target_fitness:
+            individuals[j] = contest.trials[k, t]
+            fitness[j] = trial_fitness
             wins[j] = True
         else:
-            fitness[j] = target_fitness[t]
-    return fitness.argmax()
+            fitness[j] = target_fitness
+    if not contest.completes:
+        return STAYS
+    fittest = fitness.argmax()
+    if fittest == contest.champions[k] and not wins[fittest]:
+        return STAYS
+    contest.champions[k] = fittest
+    contest.has_moved[k] = True
+    place = fittest - contest.first_target
+    is_target = 0 <= place < n_targets
+    if not is_target or not (wins[fittest] or contest.measures_targets):
+        return NOT_STAGED
+    return place if wins[fittest] else n_targets + place

@@ -6,6 +6,7 @@ population or many (CC); the inheritance says whether evaluation is limited (LE)
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from coevo.evaluation import Evaluator
 from coevo.history import Generation, History
 from coevo.inheritance import FullEvaluation, Inheritance, LimitedEvaluation
 from coevo.network import Array
-from coevo.operators import STRATEGIES, draw_parents, make_trials, select
+from coevo.operators import STRATEGIES, Contest, draw_parents, make_trials, mean_fitness
 from coevo.settings import Settings
 from coevo.stopping import StopReason, on_interrupt, reached_criterion
 
@@ -177,66 +178,52 @@ class Search:
         """One generation: every subpopulation in turn, in the context of the others' best."""
         state, evaluator = self.state, self.evaluator
         before = state.global_solution.copy()
-        moved: list[int] = []
         wins = np.zeros(state.fitness.shape, dtype=bool)
+        moved: list[int] = []
         evaluator.rebase(before, state.batches.take(state.rng))
         for turn in self._turns:
-            individuals = state.subpopulations[turn.block][turn.rows]
-            fitness = state.fitness[turn.subpopulations.start : turn.subpopulations.stop]
-            trials, from_targets, from_parents = self._reproduce(turn, individuals, fitness)
-            targets = individuals[:, turn.targets.start : turn.targets.stop]
-            measures_targets = self.inheritance.measures_targets
-            evaluator.stage(
-                turn.subpopulations, (trials, targets) if measures_targets else (trials,)
-            )
-            for k, i in enumerate(turn.subpopulations):
-                measured = evaluator.evaluate(i)
-                state.evaluations += len(measured)
-                trial_fitness = from_parents[k] + measured[: len(turn.targets)]
-                target_fitness = from_targets[k]
-                if measures_targets:
-                    target_fitness = target_fitness + measured[len(turn.targets) :]
-                best = select(
-                    individuals[k], fitness[k], wins[i], turn.targets.start,
-                    trials[k], target_fitness, trial_fitness,
-                )  # fmt: skip
-                if turn.completes and (best != state.champions[i] or wins[i, best]):
-                    state.champions[i] = best
-                    state.global_solution[self.decomposition.groups[i]] = individuals[k, best]
-                    evaluator.replace(
-                        i, individuals[k, best], self._candidate(turn, best, wins[i, best])
-                    )
-                    moved.append(i)
+            contest = self._reproduce(turn, wins)
+            evaluator.sweep(turn.subpopulations, contest)  # evaluate, select, X_i ← x_i,max
+            state.evaluations += sum(math.prod(part.shape[:2]) for part in contest.candidates)
+            for k in np.flatnonzero(contest.has_moved):
+                i = turn.subpopulations[k]
+                champion = contest.individuals[k, contest.champions[k]]
+                state.global_solution[self.decomposition.groups[i]] = champion
+                moved.append(i)
         state.generation += 1
         validations = evaluator.validate()
         self._remember(moved, validations, before)
         self._record(validations[-1] if moved else state.history.latest.validation_fitness)
 
-    def _reproduce(
-        self, turn: _Turn, individuals: Array, fitness: Array
-    ) -> tuple[Array, Array, Array]:
-        """Make the trials, and say what targets and trials inherit."""
-        settings, rng = self.settings, self.state.rng
+    def _reproduce(self, turn: _Turn, wins: Array) -> Contest:
+        """Mutate and cross; say what targets and trials inherit."""
+        settings, state = self.settings, self.state
         strategy = STRATEGIES[settings.strategy]
-        parents = draw_parents(rng, strategy, fitness, turn.targets)
+        here = slice(turn.subpopulations.start, turn.subpopulations.stop)
+        individuals, fitness = state.subpopulations[turn.block][turn.rows], state.fitness[here]
+        parents = draw_parents(state.rng, strategy, fitness, turn.targets)
         trials = make_trials(
-            rng, individuals, turn.targets, parents, strategy,
+            state.rng, individuals, turn.targets, parents, strategy,
             settings.scale_factor, settings.crossover, settings.crossover_rate,
         )  # fmt: skip
-        mutant_fitness = fitness[np.arange(len(fitness))[:, None, None], parents].mean(axis=-1)
-        target_fitness = fitness[:, turn.targets.start : turn.targets.stop]
-        return trials, *self.inheritance.inherit(target_fitness, mutant_fitness)
+        from_targets, from_parents = self.inheritance.inherit(
+            fitness[:, turn.targets.start : turn.targets.stop], mean_fitness(fitness, parents)
+        )
+        return Contest(
+            individuals=individuals,
+            fitness=fitness,
+            champions=state.champions[here],
+            wins=wins[here],
+            has_moved=np.zeros(len(individuals), dtype=bool),
+            first_target=turn.targets.start,
+            trials=trials,
+            from_targets=from_targets,
+            from_parents=from_parents,
+            measures_targets=self.inheritance.measures_targets,
+            completes=turn.completes,
+        )
 
     # ------------------------------------------------------------------------------- bookkeeping
-
-    def _candidate(self, turn: _Turn, individual: int, has_won: bool) -> int | None:
-        """Where an individual stands among the staged candidates: trials first, then targets."""
-        if individual not in turn.targets:
-            return None
-        place = individual - turn.targets.start
-        if has_won:
-            return place
-        return len(turn.targets) + place if self.inheritance.measures_targets else None
 
     def _remember(self, moved: list[int], validations: Array, before: Array) -> None:
         """Keep the global solution that validated best, if it is strictly better than any before.

@@ -68,6 +68,8 @@ class Settings:
         End after this many generations without a better validation fitness.
     dtype
         float32 or float64, for data, weights and sums alike.
+    n_threads
+        How many cores to use; None for as many as NumPy's matrix products use.
     seed
         Seed of all random numbers; None for a different run each time.
     """
@@ -94,6 +96,7 @@ class Settings:
     target_fitness: float | None = None
     patience: int | None = None
     dtype: str = "float32"
+    n_threads: int | None = None
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -132,7 +135,7 @@ class Settings:
         check_real("scale_factor", self.scale_factor, 0, above=True)
         check_real("crossover_rate", self.crossover_rate, 0, 1)
         check_real("initial_range", self.initial_range, 0, above=True)
-        for count in ("max_evaluations", "max_generations", "patience"):
+        for count in ("max_evaluations", "max_generations", "patience", "n_threads"):
             if getattr(self, count) is not None:
                 check_integer(count, getattr(self, count), 1)
         if self.max_seconds is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coevo import threads
 from coevo.decomposition import decompose
 from coevo.errors import check_name
 from coevo.evaluation import Data, Evaluator
@@ -143,13 +144,15 @@ def evolve(
         engine = "delta" if decomposition.name == "neuron" else "batched"
     evaluator = ENGINES[engine](architecture, decomposition, fitness, training, validation)
     search = Search(evaluator, decomposition, settings, callbacks)
-    stop_reason = search.run()
     state = search.state
-    best = state.best_network[np.newaxis]
+    with threads.limit(settings.n_threads):
+        stop_reason = search.run()
+        best = state.best_network[np.newaxis]
+        train_fitness = evaluator.evaluate_networks(best, slice(0, len(training)))[0]
     return Result(
         network=Network(architecture, state.best_network),
         classes=classes,
-        train_fitness=float(evaluator.evaluate_networks(best, slice(0, len(training)))[0]),
+        train_fitness=float(train_fitness),
         validation_fitness=state.best_validation,
         history=state.history,
         stop_reason=stop_reason,

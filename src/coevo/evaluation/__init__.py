@@ -2,28 +2,31 @@
 
 A generation, as the search drives it::
 
-    rebase(global_solution, instances)      the surroundings for one batch
+    rebase(global_solution, instances)   the surroundings for one batch
     for each block of subpopulations that see the same inputs:
-        stage(subpopulations, candidates)   all vectors that will be measured: one matrix product
-        for each subpopulation i of the block:
-            evaluate(i)                     each candidate in place i, everything else as it is now
-            replace(i, individual, k)       the global solution moves, if it does
+        sweep(subpopulations, contest)   for each subpopulation in turn: measure its candidates in
+                                         the global solution of this moment, select, and move the
+                                         global solution
     evaluate_global_solution()
-    validate()                              one fitness for each move since the last call
+    validate()                           one fitness for each move since the last call
 
-Blocks are staged in sweep order, each after the moves of those before it: in a deep network the
-second layer's candidates meet the first layer as it is by then. `validate` comes last because
-validation does not feed back into the search, so an engine may do a whole generation's at once.
+A sweep gets a whole block because its candidates can all meet the block's inputs in one matrix
+product; only selecting and moving is sequential. Blocks come in order, each after the moves of
+those before it: in a deep network the second layer's candidates meet the first layer as it is by
+then. `validate` comes last because validation does not feed back into the search, so an engine may
+do a whole generation's at once.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from coevo.batches import Instances
 from coevo.network import Array
+from coevo.operators import Contest, select
 
 
 @dataclass(frozen=True)
@@ -75,19 +78,62 @@ class Evaluator(Protocol):
         """Fix the surroundings: the global solution and the training instances."""
         ...
 
-    def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
-        """Hand over all vectors of a block of subpopulations that are going to be measured.
+    def sweep(self, subpopulations: range, contest: Contest) -> None:
+        """Hold a contest: measure, select and move, one subpopulation after the other.
 
         Parameters
         ----------
         subpopulations
             A block of the decomposition, or a part of one.
-        candidates : arrays of shape (len(subpopulations), n, genes)
-            A subpopulation's candidates are its rows of the first array, then of the second, …
-            The arrays must not change until the block's last `replace`.
+        contest
+            Their individuals and trials; what selection changes is changed in place.
         """
         ...
 
+    def evaluate_global_solution(self) -> float:
+        """Return the fitness of the global solution as it is now on the training instances."""
+        ...
+
+    def validate(self) -> Array:
+        """Measure, on the validation set, the global solution after each move since the last call.
+
+        Returns
+        -------
+        float64 array of shape (n_moves,)
+        """
+        ...
+
+
+class SteppingEvaluator(ABC):
+    """An engine that sweeps in plain steps: stage a block, then evaluate, select and replace.
+
+    This is the inner loop of Algorithm 1 as it stands in the paper. An engine may take it in other
+    steps as long as the outcome is the same.
+    """
+
+    def sweep(self, subpopulations: range, contest: Contest) -> None:
+        """Take the subpopulations one after the other."""
+        self.stage(subpopulations, contest.candidates)
+        for k, i in enumerate(subpopulations):
+            candidate = int(select(contest, k, self.evaluate(i)))
+            if contest.has_moved[k]:
+                champion = contest.individuals[k, contest.champions[k]]
+                self.replace(i, champion, candidate if candidate >= 0 else None)
+
+    @abstractmethod
+    def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
+        """Take over all vectors of a block of subpopulations that are going to be measured.
+
+        Parameters
+        ----------
+        subpopulations
+            Whose they are.
+        candidates : arrays of equal shape (len(subpopulations), n, genes)
+            A subpopulation's candidates are its rows of the first array, then of the second. Its
+            rows may change once they have been evaluated.
+        """
+
+    @abstractmethod
     def evaluate(self, i: int) -> Array:
         """Measure each candidate of subpopulation i in its place in the global solution of now.
 
@@ -95,8 +141,8 @@ class Evaluator(Protocol):
         -------
         float64 array of shape (n_candidates,)
         """
-        ...
 
+    @abstractmethod
     def replace(self, i: int, individual: Array, candidate: int | None) -> None:
         """Put an individual into place i of the global solution.
 
@@ -108,17 +154,3 @@ class Evaluator(Protocol):
         candidate
             Its position among the staged candidates of subpopulation i, None if it is not one.
         """
-        ...
-
-    def evaluate_global_solution(self) -> float:
-        """Return the fitness of the global solution as it is now on the training instances."""
-        ...
-
-    def validate(self) -> Array:
-        """Measure, on the validation set, the global solution after each `replace` since last time.
-
-        Returns
-        -------
-        float64 array of shape (n_moves,)
-        """
-        ...

@@ -7,10 +7,13 @@ neighbouring numbers, so that the inner loops run over instances and become vect
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from coevo.compiling import compiled
+from coevo.network import Array
+from coevo.operators import NOT_STAGED, select
 
 TANH, SIGMOID, RELU, SIGN, IDENTITY = range(5)
 ACTIVATION_CODES = {
@@ -60,10 +63,10 @@ def count_right_after_moves(outputs, targets, weights, now, rows, counts):
 
 
 @compiled
-def count_inside(sums, biases, low, high, counts):
-    """Count the instances whose sum plus bias lies in their interval, for m candidates.
+def measure_inside(sums, biases, low, high, measured):
+    """Find the part of the instances whose sum plus bias lies in their interval, for m candidates.
 
-    sums: (m, B), biases: (m,), low and high: (B,), counts: (m,) int64, written.
+    sums: (m, B), biases: (m,), low and high: (B,), measured: (m,) float64, written.
     """
     n_candidates, n_instances = sums.shape
     for j in range(n_candidates):
@@ -72,7 +75,7 @@ def count_inside(sums, biases, low, high, counts):
         for k in range(n_instances):
             total = row[k] + bias
             count = np.int32(count + np.int32((total >= low[k]) & (total <= high[k])))
-        counts[j] = count
+        measured[j] = count / n_instances
 
 
 @compiled
@@ -123,52 +126,75 @@ def _greatest_sum(bound, activation):
 
 
 @compiled
-def hidden_intervals(outputs, targets, weights, now, activation, low, high):
+def find_leads(outputs, targets, leads):
+    """Find by how much each instance's strongest rival leads its class.
+
+    outputs: (C, B), targets: (B,) int32, leads: (B,), written.
+    """
+    n_outputs, n_instances = outputs.shape
+    for k in range(n_instances):
+        leads[k] = -np.inf
+    for c in range(n_outputs):
+        rival = outputs[c]
+        for k in range(n_instances):
+            is_stronger = (targets[k] != c) & (rival[k] > leads[k])
+            leads[k] = rival[k] if is_stronger else leads[k]
+    for k in range(n_instances):
+        leads[k] -= outputs[targets[k], k]
+
+
+@compiled
+def _hidden_interval(outputs, y, weights, now):
+    """Return the interval of a hidden neuron's activation in which class y wins; outputs: (C,)."""
+    real = type(now)
+    info = np.finfo(real)
+    low, high = real(-np.inf), real(np.inf)
+    for c in range(len(weights)):
+        gap = outputs[c] - outputs[y]
+        slope = weights[y] - weights[c]
+        must_beat = c < y
+        if slope == real(0):
+            if gap > real(0) or (gap == real(0) and must_beat):
+                return real(np.inf), real(-np.inf)  # empty
+            continue
+        bound = now + gap / slope
+        # From a bound that must be passed to a number just beyond it.
+        step = abs(bound) * real(info.eps) + real(info.tiny) if must_beat else real(0)
+        if slope > real(0):
+            low = max(low, bound + step)
+        else:
+            high = min(high, bound - step)
+    return low, high
+
+
+@compiled
+def hidden_intervals(outputs, leads, targets, weights, now, activation, low, high):
     """Find where a hidden neuron's sum must lie for each instance to be classified right.
 
     With everything else fixed, output c moves along outputs_c + weights_c (a − now) as the
     neuron's activation a varies, so class y beats rival c where
     (weights_y − weights_c) (a − now) > outputs_c − outputs_y, or ≥ if c comes after y. Each rival
     bounds a from one side; the activation function never decreases, so an interval of activations
-    is an interval of sums.
+    is an interval of sums. Where the strongest rival is further away than the neuron reaches, the
+    instance stays as it is.
 
-    outputs: (C, B), targets: (B,) int32, weights: (C,) from the neuron to the outputs, now: (B,)
-    the neuron's present activations, low and high: (B,), written.
+    outputs: (C, B), leads and targets: (B,), weights: (C,) from the neuron to the outputs, now:
+    (B,) the neuron's present activations, low and high: (B,), written.
     """
-    n_outputs, n_instances = outputs.shape
     real = outputs.dtype.type
-    zero, infinite = real(0), real(np.inf)
-    eps, tiny = real(np.finfo(outputs.dtype).eps), real(np.finfo(outputs.dtype).tiny)
-    widest = real(np.finfo(outputs.dtype).max / 4)
-    own = np.empty(n_instances, dtype=outputs.dtype)
-    own_weight = np.empty(n_instances, dtype=outputs.dtype)
-    for k in range(n_instances):
-        own[k] = outputs[targets[k], k]
-        own_weight[k] = weights[targets[k]]
-        low[k] = -widest
-        high[k] = widest
-    for c in range(n_outputs):
-        rival, rival_weight, place = outputs[c], weights[c], np.int32(c)
-        # Choices instead of branches: this loop becomes vector instructions.
-        for k in range(n_instances):
-            gap = rival[k] - own[k]
-            slope = own_weight[k] - rival_weight
-            bound = now[k] + gap / slope
-            must_beat = place < targets[k]
-            step = abs(bound) * eps + tiny  # from a bound itself to just inside of it
-            step = step if must_beat else zero
-            lowest = bound + step if slope > zero else -infinite
-            is_lost = (slope == zero) & ((gap > zero) | ((gap == zero) & must_beat))
-            lowest = infinite if is_lost else lowest
-            highest = bound - step if slope < zero else infinite
-            low[k] = lowest if lowest > low[k] else low[k]
-            high[k] = highest if highest < high[k] else high[k]
-    for k in range(n_instances):
-        if low[k] > high[k]:
-            low[k] = infinite
-        else:
-            low[k] = _least_sum(low[k], activation)
-            high[k] = _greatest_sum(high[k], activation)
+    infinite = real(np.inf)
+    # Activations differ by at most 2, sigmoid's by 1; a little more, for rounding.
+    reach = real(2.001) * (weights.max() - weights.min())
+    if activation in (RELU, IDENTITY):
+        reach = infinite
+    for k in range(len(targets)):
+        low[k] = -infinite if leads[k] < real(0) else infinite
+        high[k] = infinite
+        if abs(leads[k]) <= reach:
+            low[k], high[k] = _hidden_interval(outputs[:, k], targets[k], weights, now[k])
+            if low[k] <= high[k]:
+                low[k] = _least_sum(low[k], activation)
+                high[k] = _greatest_sum(high[k], activation)
 
 
 @compiled
@@ -199,3 +225,107 @@ def output_intervals(outputs, targets, c, low, high):
             beats_the_rest = (own > earlier) & (own >= later)
             low[k] = -infinite if beats_the_rest else infinite
             high[k] = np.nextafter(own, -infinite) if c < y else own
+
+
+class Sweep(NamedTuple):
+    """What a sweep over neighbouring neurons of one layer works on.
+
+    Attributes
+    ----------
+    sums : array of shape (parts, k, m, B)
+        Sums without bias of all candidates of k neurons.
+    biases : array of shape (parts, k, m)
+    outputs : array of shape (C, B), moved along
+        The global solution's outputs.
+    targets : int32 array of shape (B,)
+    first_neuron
+        Place of the first of the k neurons in its layer.
+    first
+        Place of the first of the k neurons in the contest.
+    """
+
+    sums: Array
+    biases: Array
+    outputs: Array
+    targets: Array
+    first_neuron: int
+    first: int
+
+
+@compiled
+def _hold_contest(sweep, contest, k, low, high, measured):
+    """Measure the k-th neuron's candidates by their intervals and select."""
+    n_parts, _, n_candidates, _ = sweep.sums.shape
+    for part in range(n_parts):
+        measure_inside(
+            sweep.sums[part, k], sweep.biases[part, k], low, high,
+            measured[part * n_candidates : (part + 1) * n_candidates],
+        )  # fmt: skip
+    return select(contest, sweep.first + k, measured)
+
+
+@compiled
+def _activate(total, activation):
+    """Return ψ of a sum."""
+    real = type(total)
+    if activation == TANH:
+        return real(math.tanh(total))
+    if activation == SIGMOID:
+        return real(0.5) * real(math.tanh(real(0.5) * total)) + real(0.5)
+    if activation == RELU:
+        return max(total, real(0))
+    if activation == SIGN:
+        return real(np.sign(total))
+    return total
+
+
+@compiled
+def sweep_hidden(sweep, contest, activations, next_matrix, activation):
+    """Measure, select and move neurons of the last hidden layer, one after the other.
+
+    activations: (H, B) of the layer, next_matrix: (C, H + 1) of the outputs. Stops early at a
+    neuron whose new champion is not among the candidates and has still to be moved; returns how
+    many neurons are done.
+    """
+    n_parts, n_neurons, n_candidates, n_instances = sweep.sums.shape
+    scratch = np.empty((4, n_instances), dtype=sweep.outputs.dtype)
+    leads, low, high, after = scratch[0], scratch[1], scratch[2], scratch[3]
+    measured = np.empty(n_parts * n_candidates)
+    find_leads(sweep.outputs, sweep.targets, leads)
+    for k in range(n_neurons):
+        neuron = sweep.first_neuron + k
+        weights, now = next_matrix[:, neuron], activations[neuron]
+        hidden_intervals(sweep.outputs, leads, sweep.targets, weights, now, activation, low, high)
+        candidate = _hold_contest(sweep, contest, k, low, high, measured)
+        if candidate == NOT_STAGED:
+            return k
+        if candidate >= 0:
+            part, j = divmod(candidate, n_candidates)
+            row, bias = sweep.sums[part, k, j], sweep.biases[part, k, j]
+            for b in range(n_instances):
+                after[b] = _activate(row[b] + bias, activation)
+            for c in range(len(weights)):
+                output, weight = sweep.outputs[c], weights[c]
+                for b in range(n_instances):
+                    output[b] += weight * (after[b] - now[b])
+            now[:] = after
+            find_leads(sweep.outputs, sweep.targets, leads)
+    return n_neurons
+
+
+@compiled
+def sweep_outputs(sweep, contest):
+    """Measure, select and move output neurons, one after the other; see `sweep_hidden`."""
+    n_parts, n_neurons, n_candidates, _ = sweep.sums.shape
+    low, high = np.empty_like(sweep.outputs[0]), np.empty_like(sweep.outputs[0])
+    measured = np.empty(n_parts * n_candidates)
+    for k in range(n_neurons):
+        neuron = sweep.first_neuron + k
+        output_intervals(sweep.outputs, sweep.targets, neuron, low, high)
+        candidate = _hold_contest(sweep, contest, k, low, high, measured)
+        if candidate == NOT_STAGED:
+            return k
+        if candidate >= 0:
+            part, j = divmod(candidate, n_candidates)
+            sweep.outputs[neuron] = sweep.sums[part, k, j] + sweep.biases[part, k, j]
+    return n_neurons

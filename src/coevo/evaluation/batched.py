@@ -14,7 +14,7 @@ import numpy as np
 from coevo import threads
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
-from coevo.evaluation import Data
+from coevo.evaluation import Data, SteppingEvaluator
 from coevo.evaluation._kernels import count_right
 from coevo.fitness import Accuracy, Fitness
 from coevo.network import ACTIVATIONS, Architecture, Array
@@ -24,7 +24,7 @@ BLOCK_ELEMENTS = 4 * 2**20
 layer on all instances may be larger."""
 
 
-class BatchedEvaluator:
+class BatchedEvaluator(SteppingEvaluator):
     """The Evaluator contract by batched full passes.
 
     Parameters

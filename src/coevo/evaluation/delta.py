@@ -36,6 +36,7 @@ from coevo.evaluation.batched import (
 )
 from coevo.fitness import Accuracy, Fitness
 from coevo.network import ACTIVATIONS, Architecture, Array
+from coevo.operators import Contest
 
 
 class Surroundings:
@@ -154,13 +155,58 @@ class DeltaEvaluator(BatchedEvaluator):
         self._matrices = self._architecture.matrices(self._global_solution)
         self._surroundings = Surroundings(self._architecture, self._batch.inputs)
         self._surroundings.run(self._matrices)
-        self._low = np.empty(len(self._batch), dtype=global_solution.dtype)
-        self._high = np.empty_like(self._low)
         self._replaced: list[int] = []
         if not np.array_equal(self._valid_solution, global_solution):
             self._valid_solution = global_solution.copy()
             self._valid_matrices = self._architecture.matrices(self._valid_solution)
             self._valid_surroundings.run(self._valid_matrices)
+
+    def sweep(self, subpopulations: range, contest: Contest) -> None:
+        """Sweep in compiled loops where intervals tell right from wrong, otherwise in steps."""
+        layer, _ = self._places[subpopulations.start]
+        size = math.prod(contest.trials.shape[1:2]) * len(contest.candidates) * len(self._batch)
+        is_near_outputs = layer >= len(self._matrices) - 2
+        if not (isinstance(self._fitness, Accuracy) and is_near_outputs and size <= BLOCK_ELEMENTS):
+            super().sweep(subpopulations, contest)
+            return
+        self.stage(subpopulations, contest.candidates)
+        start = subpopulations.start
+        while start < subpopulations.stop:
+            self._hold_from(start)
+            while start < self._held.stop:
+                start = self._sweep_held(start, contest)
+
+    def _sweep_held(self, start: int, contest: Contest) -> int:
+        """Sweep from a subpopulation on over those whose sums are in the buffer."""
+        subpopulations, candidates = self._staged
+        layer, first_neuron = self._places[start]
+        here = slice(start - self._held.start, None)
+        first = start - subpopulations.start
+        rows = slice(first, first + self._held.stop - start)
+        sweep = _kernels.Sweep(
+            sums=self._sums[:, here],
+            biases=np.stack([vectors[rows, :, -1] for vectors in candidates]),
+            outputs=self._surroundings.sums[-1],
+            targets=self._batch.targets,
+            first_neuron=first_neuron,
+            first=first,
+        )
+        if layer == len(self._matrices) - 1:
+            n_done = _kernels.sweep_outputs(sweep, contest)
+        else:
+            activations = self._surroundings.activations[-1]
+            n_done = _kernels.sweep_hidden(
+                sweep, contest, activations, self._matrices[-1], self._activation_code
+            )
+        stop = first + int(n_done)
+        for k in range(first, stop):
+            if contest.has_moved[k]:
+                self._note(subpopulations[k], contest.individuals[k, contest.champions[k]])
+        if stop < rows.stop:
+            champion = contest.individuals[stop, contest.champions[stop]]
+            self.replace(subpopulations[stop], champion, None)
+            stop += 1
+        return subpopulations.start + stop
 
     def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
         """Keep the vectors; their sums are computed, some neurons at a time, when asked for."""
@@ -171,13 +217,8 @@ class DeltaEvaluator(BatchedEvaluator):
         self._held = range(0)
 
     def evaluate(self, i: int) -> Array:
-        """Count with intervals where that is possible, otherwise run the layers above."""
-        layer, neuron = self._places[i]
-        if isinstance(self._fitness, Accuracy) and layer >= len(self._matrices) - 2:
-            self._find_intervals(layer, neuron)
-            measure = self._count_inside
-        else:
-            measure = partial(self._run_upwards, layer, neuron)
+        """Run the layers above the changed neuron."""
+        measure = partial(self._run_upwards, *self._places[i])
         return np.concatenate([measure(sums, biases) for sums, biases in self._candidate_sums(i)])
 
     def replace(self, i: int, individual: Array, candidate: int | None) -> None:
@@ -188,6 +229,11 @@ class DeltaEvaluator(BatchedEvaluator):
         else:
             sums = self._held_sums(i).reshape(-1, len(self._batch))[candidate]
         self._surroundings.move(self._matrices, layer, neuron, sums + individual[-1])
+        self._note(i, individual)
+
+    def _note(self, i: int, individual: Array) -> None:
+        """Note down a move that has been made."""
+        layer, neuron = self._places[i]
         self._matrices[layer][neuron] = individual
         self._replaced.append(i)
 
@@ -246,22 +292,6 @@ class DeltaEvaluator(BatchedEvaluator):
         return np.asarray(self._sums[:, i - self._held.start])
 
     # ------------------------------------------------------------------------------------- fitness
-
-    def _find_intervals(self, layer: int, neuron: int) -> None:
-        outputs, targets = self._surroundings.sums[-1], self._batch.targets
-        if layer == len(self._matrices) - 1:
-            _kernels.output_intervals(outputs, targets, neuron, self._low, self._high)
-            return
-        outgoing = self._matrices[layer + 1][:, neuron]
-        now = self._surroundings.activations[layer + 1][neuron]
-        _kernels.hidden_intervals(
-            outputs, targets, outgoing, now, self._activation_code, self._low, self._high
-        )
-
-    def _count_inside(self, sums: Array, biases: Array) -> Array:
-        counts = np.empty(len(sums), dtype=np.int64)
-        _kernels.count_inside(sums, biases, self._low, self._high, counts)
-        return counts / float(len(self._batch))
 
     def _run_upwards(self, layer: int, neuron: int, sums: Array, biases: Array) -> Array:
         """Run the layers above a changed neuron, a block of candidates at a time."""

@@ -12,12 +12,12 @@ import numpy as np
 
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
-from coevo.evaluation import Data
+from coevo.evaluation import Data, SteppingEvaluator
 from coevo.fitness import Fitness
 from coevo.network import Architecture, Array
 
 
-class ReferenceEvaluator:
+class ReferenceEvaluator(SteppingEvaluator):
     """The Evaluator contract by full forward passes, one network at a time.
 
     Parameters
