@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from coevo.decomposition import decompose
 from coevo.evaluation import Data
 from coevo.evaluation.reference import ReferenceEvaluator
-from coevo.fitness import Accuracy
+from coevo.fitness import Accuracy, SquaredError
 from coevo.history import Generation, History
 from coevo.network import Architecture
 from coevo.search import Search
@@ -111,12 +111,6 @@ def test_global_solution_is_made_of_the_fittest_individuals(variant):
 
 
 def test_one_subcomponent_makes_exactly_the_choices_of_de():
-    class SquaredError:
-        name = "squared error"
-
-        def __call__(self, outputs, targets):
-            return -((outputs[..., 0] - targets) ** 2).mean(axis=-1)
-
     rng = np.random.default_rng(3)
     inputs = rng.normal(size=(30, 4))
     data = Data(inputs, inputs @ [1.0, -2, 0.5, 0] + 0.3)

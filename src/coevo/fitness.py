@@ -1,50 +1,361 @@
-"""What is maximised: accuracy and the other measures."""
+"""What is maximised: accuracy and the other measures, each as its plain formula.
+
+A measure takes the outputs of one network or many, what they should be, and maybe a weight for each
+instance, and returns one number a network; more is better, so losses are negated. An engine may
+compute a measure in a faster way; these formulas are what it must agree with.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
+from coevo.errors import check_name, check_real
 from coevo.network import Array
 
 
-class Fitness(Protocol):
+class Fitness(ABC):
     """A measure of how well outputs answer targets; more is better."""
 
-    @property
-    def name(self) -> str:
-        """The name users choose it by."""
-        ...
+    name: ClassVar[str]
+    task: ClassVar[str] = "classification"
+    """What the targets are: class indices ("classification") or numbers ("regression")."""
 
-    def __call__(self, outputs: Array, targets: Array) -> Array:
+    @abstractmethod
+    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
         """Measure one network or many.
 
         Parameters
         ----------
         outputs : array of shape (..., n_instances, n_outputs)
-        targets : array of shape (n_instances,)
+        targets : integer array of shape (n_instances,), or array of shape (n_instances, n_outputs)
+            Class indices, or numbers for regression.
+        weights : array of shape (n_instances,), optional
+            How much each instance counts; all alike if not given.
 
         Returns
         -------
         float64 array of shape (...)
         """
-        ...
+
+
+# ------------------------------------------------------------------------- from counts of classes
+
+
+def count_classes(outputs: Array, targets: Array, weights: Array | None = None) -> Array:
+    """Count, or weigh, the instances of each class that are given each class.
+
+    Returns
+    -------
+    float64 array of shape (..., n_classes, n_classes): true classes by predicted classes
+    """
+    n_classes = outputs.shape[-1]
+    cells = targets * n_classes + outputs.argmax(axis=-1)  # (..., n_instances)
+    flat = cells.reshape(-1, cells.shape[-1])
+    counts = [np.bincount(row, weights, n_classes * n_classes) for row in flat]
+    return np.array(counts, dtype=float).reshape(*cells.shape[:-1], n_classes, n_classes)
+
+
+class CountFitness(Fitness):
+    """A measure that only needs to know how many of each class were given each class."""
+
+    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
+        """Count the classes and measure the counts."""
+        return self.measure(count_classes(outputs, targets, weights))
+
+    @abstractmethod
+    def measure(self, counts: Array) -> Array:
+        """Return the measure, (...), of counts of shape (..., true classes, predicted classes)."""
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class Accuracy(Fitness):
     """The part of the instances whose largest output, the first one if tied, is their class."""
 
-    name: str = "accuracy"
+    name: ClassVar[str] = "accuracy"
 
-    def __call__(self, outputs: Array, targets: Array) -> Array:
+    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
         """Measure the outputs against class indices."""
         is_right = outputs.argmax(axis=-1) == targets
         # Counted and then divided, so that equal counts are equal fitnesses on every engine.
-        return np.asarray(np.count_nonzero(is_right, axis=-1) / float(len(targets)))
+        if weights is None:
+            return np.asarray(np.count_nonzero(is_right, axis=-1) / float(len(targets)))
+        return np.asarray(is_right @ weights / weights.sum())
 
 
-FITNESSES: dict[str, Fitness] = {"accuracy": Accuracy()}
+@dataclass(frozen=True)
+class BalancedAccuracy(CountFitness):
+    """The mean over the classes that occur of the part of their instances that is right."""
+
+    name: ClassVar[str] = "balanced_accuracy"
+
+    def measure(self, counts: Array) -> Array:
+        """Average the recalls."""
+        totals = counts.sum(axis=-1)
+        recalls = _divide(np.diagonal(counts, axis1=-2, axis2=-1), totals)
+        return _divide(recalls.sum(axis=-1), np.count_nonzero(totals, axis=-1))
+
+
+@dataclass(frozen=True)
+class FBeta(CountFitness):
+    """The weighted harmonic mean of precision and recall.
+
+    Parameters
+    ----------
+    beta
+        How many times as much recall counts as precision.
+    average
+        "binary" for the class `positive` alone, "macro" for the mean over the classes that occur
+        or are predicted.
+    positive
+        Index of the class that is to be found, if the average is binary.
+    """
+
+    beta: float = 1.0
+    average: str = "binary"
+    positive: int = 1
+    name: ClassVar[str] = "f_beta"
+
+    def __post_init__(self) -> None:
+        check_real("beta", self.beta, 0, above=True)
+        check_name("average", self.average, ("binary", "macro"))
+
+    def measure(self, counts: Array) -> Array:
+        """Return (1 + β²) tp / ((1 + β²) tp + β² fn + fp), for one class or on average."""
+        right = np.diagonal(counts, axis1=-2, axis2=-1)
+        true, predicted = counts.sum(axis=-1), counts.sum(axis=-2)
+        square = self.beta**2
+        scores = _divide((1 + square) * right, square * true + predicted)
+        if self.average == "binary":
+            return np.asarray(scores[..., self.positive])
+        return _divide(scores.sum(axis=-1), np.count_nonzero(true + predicted, axis=-1))
+
+
+@dataclass(frozen=True)
+class Matthews(CountFitness):
+    """The correlation between true and predicted classes, from −1 to 1, 0 for guessing."""
+
+    name: ClassVar[str] = "matthews"
+
+    def measure(self, counts: Array) -> Array:
+        """Return the correlation coefficient of the two class memberships."""
+        true, predicted = counts.sum(axis=-1), counts.sum(axis=-2)
+        total = true.sum(axis=-1)
+        right = np.trace(counts, axis1=-2, axis2=-1)
+        covariance = right * total - (true * predicted).sum(axis=-1)
+        spread = (total**2 - (true**2).sum(axis=-1)) * (total**2 - (predicted**2).sum(axis=-1))
+        return _divide(covariance, np.sqrt(spread))
+
+
+@dataclass(frozen=True)
+class Profit(CountFitness):
+    """The mean profit when each (true, predicted) pair of classes has its price.
+
+    Parameters
+    ----------
+    matrix
+        Profit of giving an instance of class i the class j, in row i and column j; costs are
+        negative profits.
+    """
+
+    matrix: Sequence[Sequence[float]]
+    name: ClassVar[str] = "profit"
+
+    def __post_init__(self) -> None:
+        matrix = np.asarray(self.matrix, dtype=float)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+            raise ValueError(
+                "matrix must be square and finite, a row for each true class and a column for "
+                f"each predicted class, got shape {matrix.shape}"
+            )
+
+    def measure(self, counts: Array) -> Array:
+        """Return the mean profit of an instance."""
+        matrix = np.asarray(self.matrix, dtype=float)
+        if matrix.shape != counts.shape[-2:]:
+            raise ValueError(
+                f"the profit matrix has shape {matrix.shape}, but there are {counts.shape[-1]} "
+                "classes"
+            )
+        return _divide((counts * matrix).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
+
+
+def _divide(numerators: Array, denominators: Array) -> Array:
+    """Divide, and return 0 where there is nothing to divide by."""
+    denominators = np.asarray(denominators, dtype=float)
+    quotients = np.zeros(np.broadcast_shapes(np.shape(numerators), denominators.shape))
+    np.divide(numerators, denominators, out=quotients, where=denominators != 0)
+    return quotients
+
+
+# ---------------------------------------------------------------------------------- from outputs
+
+
+@dataclass(frozen=True)
+class CrossEntropy(Fitness):
+    """The mean logarithm of the probability given to the right class, outputs through softmax."""
+
+    name: ClassVar[str] = "cross_entropy"
+
+    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
+        """Return minus the log loss."""
+        exact = outputs.astype(np.float64)
+        largest = exact.max(axis=-1, keepdims=True)
+        total = np.log(np.exp(exact - largest).sum(axis=-1)) + largest[..., 0]
+        return _mean(_pick(exact, targets) - total, weights)
+
+
+@dataclass(frozen=True)
+class ClippedMargin(Fitness):
+    """The mean lead of the right class over its strongest rival, no more than a limit each.
+
+    Parameters
+    ----------
+    limit
+        The lead beyond which an instance gains nothing.
+    """
+
+    limit: float = 1.0
+    name: ClassVar[str] = "margin"
+
+    def __post_init__(self) -> None:
+        check_real("limit", self.limit, 0, above=True)
+
+    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
+        """Return the mean of min(limit, own output − strongest other output)."""
+        exact = outputs.astype(np.float64)
+        is_own = np.arange(exact.shape[-1]) == targets[:, np.newaxis]
+        rivals = np.where(is_own, -np.inf, exact).max(axis=-1)
+        return _mean(np.minimum(_pick(exact, targets) - rivals, self.limit), weights)
+
+
+@dataclass(frozen=True)
+class RocAuc(Fitness):
+    """The probability that an instance of a class scores above one of another class.
+
+    With two classes the score is the second output minus the first; with more, each class against
+    the rest by its softmax probability, averaged over the classes.
+    """
+
+    name: ClassVar[str] = "roc_auc"
+
+    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
+        """Return the area under the receiver operating characteristic; ties count one half."""
+        exact = outputs.astype(np.float64)
+        if exact.shape[-1] == 2:
+            scores = exact[..., 1:] - exact[..., :1]
+            positives = [targets == 1]
+        else:
+            exponentials = np.exp(exact - exact.max(axis=-1, keepdims=True))
+            scores = exponentials / exponentials.sum(axis=-1, keepdims=True)
+            positives = [targets == c for c in range(exact.shape[-1])]
+        weights = np.ones(len(targets)) if weights is None else weights.astype(np.float64)
+        usable = [c for c, is_in in enumerate(positives) if 0 < is_in.sum() < len(targets)]
+        if not usable:
+            return np.full(outputs.shape[:-2], 0.5)  # nothing to tell apart
+        flat = scores.reshape(-1, *scores.shape[-2:])
+        areas = [
+            np.mean([_area(network[:, c], positives[c], weights) for c in usable])
+            for network in flat
+        ]
+        return np.array(areas).reshape(outputs.shape[:-2])
+
+
+def _area(scores: Array, is_positive: Array, weights: Array) -> float:
+    """Return the weighted part of (positive, negative) pairs in the right order."""
+    levels, level = np.unique(scores, return_inverse=True)
+    positive = np.bincount(level, weights * is_positive, len(levels))
+    negative = np.bincount(level, weights * ~is_positive, len(levels))
+    below = np.cumsum(negative) - negative
+    return float(positive @ (below + negative / 2) / (positive.sum() * negative.sum()))
+
+
+@dataclass(frozen=True)
+class SquaredError(Fitness):
+    """Minus the mean squared difference between outputs and targets."""
+
+    name: ClassVar[str] = "squared_error"
+    task: ClassVar[str] = "regression"
+
+    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
+        """Return minus the mean over instances and outputs."""
+        return -_mean((_differences(outputs, targets) ** 2).mean(axis=-1), weights)
+
+
+@dataclass(frozen=True)
+class AbsoluteError(Fitness):
+    """Minus the mean absolute difference between outputs and targets."""
+
+    name: ClassVar[str] = "absolute_error"
+    task: ClassVar[str] = "regression"
+
+    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
+        """Return minus the mean over instances and outputs."""
+        return -_mean(np.abs(_differences(outputs, targets)).mean(axis=-1), weights)
+
+
+def _differences(outputs: Array, targets: Array) -> Array:
+    columns = targets if targets.ndim == 2 else targets[:, np.newaxis]
+    return np.asarray(outputs.astype(np.float64) - columns)
+
+
+def _pick(outputs: Array, targets: Array) -> Array:
+    """Return each instance's output for its own class: (..., n_instances)."""
+    return np.asarray(outputs[..., np.arange(len(targets)), targets])
+
+
+def _mean(values: Array, weights: Array | None) -> Array:
+    return np.asarray(np.average(values, axis=-1, weights=weights))
+
+
+@dataclass(frozen=True)
+class CustomFitness(Fitness):
+    """A function of the user's, called for one network at a time.
+
+    Parameters
+    ----------
+    function
+        Called as function(y_true, outputs) with the targets and the outputs of shape
+        (n_instances, n_outputs); more is better. With sample weights these are the third argument.
+    """
+
+    function: Callable[..., Any]
+    name: ClassVar[str] = "custom"
+
+    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
+        """Ask the function for each network."""
+        further = () if weights is None else (weights,)
+        flat = outputs.reshape(-1, *outputs.shape[-2:])
+        values = np.array([float(self.function(targets, network, *further)) for network in flat])
+        if np.isnan(values).any():
+            raise ValueError("the fitness function returned NaN")
+        return values.reshape(outputs.shape[:-2])
+
+
+FITNESSES: dict[str, Fitness] = {
+    "accuracy": Accuracy(),
+    "balanced_accuracy": BalancedAccuracy(),
+    "f1": FBeta(),
+    "f1_macro": FBeta(average="macro"),
+    "matthews": Matthews(),
+    "cross_entropy": CrossEntropy(),
+    "margin": ClippedMargin(),
+    "roc_auc": RocAuc(),
+    "squared_error": SquaredError(),
+    "absolute_error": AbsoluteError(),
+}
 """The measures known by name."""
+
+
+def find_fitness(fitness: str | Fitness | Callable[..., Any]) -> Fitness:
+    """Return the measure that a name, a measure or a function stands for."""
+    if isinstance(fitness, Fitness):
+        return fitness
+    if callable(fitness):
+        return CustomFitness(fitness)
+    check_name("fitness", fitness, FITNESSES)
+    return FITNESSES[fitness]

@@ -61,6 +61,25 @@ class History:
             raise ValueError("the history is empty: the search has not begun")
         return self._latest
 
+    def freeze(self) -> dict[str, Array]:
+        """Return all of the history as the arrays that `thaw` takes."""
+        return {
+            "stride": np.array(self.stride),
+            "rows": self._rows[: self._n_rows].copy(),
+            "latest": np.array(self.latest, dtype=float),
+        }
+
+    @classmethod
+    def thaw(cls, arrays: dict[str, Array]) -> History:
+        """Return the history that was frozen."""
+        history = cls()
+        history.stride = int(arrays["stride"])
+        history._n_rows = len(arrays["rows"])
+        history._rows[: history._n_rows] = arrays["rows"]
+        generation, evaluations, *rest = arrays["latest"].tolist()
+        history._latest = Generation(int(generation), int(evaluations), *rest)
+        return history
+
     def __len__(self) -> int:
         return len(self.rows)
 

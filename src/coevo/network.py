@@ -17,28 +17,28 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-def _sigmoid(sums: Array) -> Array:
+def _sigmoid(sums: Array, out: Array | None = None) -> Array:
     # The logistic function is a squeezed tanh, which NumPy computes without overflow.
     half = sums.dtype.type(0.5)
-    return np.asarray(half * np.tanh(half * sums) + half)
+    activations = np.multiply(sums, half, out=out)
+    activations = np.tanh(activations, out=out)
+    activations = np.multiply(activations, half, out=out)
+    return np.asarray(np.add(activations, half, out=out))
 
 
-def _relu(sums: Array) -> Array:
-    return np.maximum(sums, 0)
+def _relu(sums: Array, out: Array | None = None) -> Array:
+    return np.asarray(np.maximum(sums, sums.dtype.type(0), out=out))
 
 
-def _identity(sums: Array) -> Array:
-    return sums
-
-
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+ACTIVATIONS: dict[str, Callable[..., Array]] = {
     "tanh": np.tanh,  # the paper's ψ(x) = 2 / (1 + exp(-2x)) - 1
     "sigmoid": _sigmoid,
     "relu": _relu,
     "sign": np.sign,
-    "identity": _identity,
+    "identity": np.positive,
 }
-"""The activation functions by name; every one of them is non-decreasing."""
+"""The activation functions by name; every one of them is non-decreasing. Like NumPy's own functions
+they write into `out` if that is given, which may be the sums themselves."""
 
 
 @dataclass(frozen=True)

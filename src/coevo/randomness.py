@@ -16,6 +16,7 @@ from coevo.network import Array
 
 _N_STREAMS = 32
 _N_WARMUPS = 16
+_MASK = 2**32 - 1
 
 
 def draw_lanes(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -40,10 +41,10 @@ def _fill(state, words):
     for start in range(0, len(words), n_streams):
         word = words[start : start + n_streams]
         for s in range(n_streams):
-            total = np.uint32(a[s] + b[s] + counter[s])
-            counter[s] = np.uint32(counter[s] + np.uint32(1))
-            a[s] = np.uint32(b[s] ^ (b[s] >> np.uint32(9)))
-            b[s] = np.uint32(c[s] + (c[s] << np.uint32(3)))
-            rotated = (c[s] << np.uint32(21)) | (c[s] >> np.uint32(11))
-            c[s] = np.uint32(np.uint32(rotated) + total)
+            x, y, z = int(a[s]), int(b[s]), int(c[s])
+            total = (x + y + int(counter[s])) & _MASK
+            a[s] = y ^ (y >> 9)
+            b[s] = (z + (z << 3)) & _MASK
+            c[s] = (((z << 21) | (z >> 11)) + total) & _MASK
+            counter[s] = (int(counter[s]) + 1) & _MASK
             word[s] = total

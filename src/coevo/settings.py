@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from coevo import decomposition as decompositions
 from coevo.errors import check_flag, check_integer, check_name, check_real
-from coevo.fitness import FITNESSES
+from coevo.fitness import Fitness, find_fitness
 from coevo.network import ACTIVATIONS, Array
 from coevo.operators import CROSSOVERS, STRATEGIES
 
@@ -25,7 +26,9 @@ class Settings:
     activation
         Activation of the hidden neurons: tanh (the paper's ψ), sigmoid, relu, sign or identity.
     fitness
-        The measure that is maximised.
+        What is maximised: a name (accuracy, balanced_accuracy, f1, f1_macro, matthews,
+        cross_entropy, margin, roc_auc, squared_error, absolute_error), a measure from
+        `coevo.fitness`, or a function of (y_true, outputs).
     decomposition
         One subpopulation for each "neuron" (CC), one for each "layer", one population of "whole"
         networks (no CC), or a list of arrays of gene indices.
@@ -76,7 +79,7 @@ class Settings:
 
     hidden_layer_sizes: tuple[int, ...] = (50,)
     activation: str = "tanh"
-    fitness: str = "accuracy"
+    fitness: str | Fitness | Callable[..., Any] = "accuracy"
     decomposition: str | Sequence[Sequence[int] | Array] = "neuron"
     limited_evaluation: bool = True
     batch_size: int = 500
@@ -112,7 +115,7 @@ class Settings:
         for position, size in enumerate(layers):
             check_integer(f"hidden_layer_sizes[{position}]", size, 1)
         check_name("activation", self.activation, ACTIVATIONS)
-        check_name("fitness", self.fitness, FITNESSES)
+        find_fitness(self.fitness)
         if isinstance(self.decomposition, str):
             check_name("decomposition", self.decomposition, decompositions.NAMES)
         check_name("strategy", self.strategy, STRATEGIES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -49,6 +49,8 @@ def limit(n_threads: int | None) -> Iterator[int]:
 def share_out(work: Callable[[int, int], object], n_items: int, grain: int) -> None:
     """Call `work(start, stop)` for ranges that cover n_items, on the cores of this context.
 
+    Matrix products within `work` use one core each if the work is shared out at all.
+
     Parameters
     ----------
     work
@@ -61,7 +63,14 @@ def share_out(work: Callable[[int, int], object], n_items: int, grain: int) -> N
     n_parts = max(1, min(_n_threads.get(), n_items // max(grain, 1)))
     cuts = [part * n_items // n_parts for part in range(n_parts + 1)]
     ranges = list(pairwise(cuts))
-    others = [_pool(n_parts - 1).submit(work, *part) for part in ranges[1:]]
-    work(*ranges[0])
+    if n_parts == 1:
+        work(0, n_items)
+        return
+    with _controller().limit(limits=1, user_api="blas"):
+        others = [_pool(n_parts - 1).submit(work, *part) for part in ranges[1:]]
+        try:
+            work(*ranges[0])
+        finally:
+            wait(others)
     for other in others:
         other.result()

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coevo import threads
-from coevo.decomposition import decompose
+from coevo import model, threads
+from coevo.checkpoint import Checkpointer, Purpose
+from coevo.decomposition import Decomposition, decompose
 from coevo.errors import check_name
 from coevo.evaluation import Data, Evaluator
 from coevo.evaluation.batched import BatchedEvaluator
 from coevo.evaluation.delta import DeltaEvaluator
 from coevo.evaluation.reference import ReferenceEvaluator
-from coevo.fitness import FITNESSES
+from coevo.files import StrPath
+from coevo.fitness import find_fitness
 from coevo.history import History
 from coevo.network import Architecture, Array, Network
 from coevo.search import Callback, Search
@@ -40,8 +42,8 @@ class Result:
     ----------
     network
         The global solution that did best on the validation set.
-    classes : array of shape (n_classes,)
-        The label that each output of the network stands for.
+    classes : array of shape (n_classes,), or None
+        The label that each output of the network stands for; None for regression.
     train_fitness, validation_fitness
         The network's fitness on all training instances and on the validation set.
     history
@@ -55,7 +57,7 @@ class Result:
     """
 
     network: Network
-    classes: Array
+    classes: Array | None
     train_fitness: float
     validation_fitness: float
     history: History
@@ -66,10 +68,32 @@ class Result:
     settings: Settings
 
     def predict(self, X: ArrayLike) -> Array:
-        """Return the label of each instance of X, an array of shape (n_instances, n_inputs)."""
+        """Return the label of each instance of X, or the numbers predicted for it.
+
+        Parameters
+        ----------
+        X : array of shape (n_instances, n_inputs)
+
+        Returns
+        -------
+        array of shape (n_instances,), or (n_instances, n_outputs) for regression
+        """
         dtype = self.network.genotype.dtype
         inputs = check_inputs("X", X, dtype, self.network.architecture.n_inputs)
+        if self.classes is None:
+            return self.network.outputs(inputs)
         return np.asarray(self.classes[self.network.predict(inputs)])
+
+    def save(self, path: StrPath, feature_names: Sequence[str] | None = None) -> None:
+        """Write the network to a model file; see `coevo.model.save`."""
+        model.save(
+            path,
+            self.network,
+            classes=self.classes,
+            feature_names=feature_names,
+            settings=self.settings,
+            fitness={"train": self.train_fitness, "validation": self.validation_fitness},
+        )
 
 
 def evolve(
@@ -82,17 +106,22 @@ def evolve(
     variant: str | None = None,
     engine: str = "auto",
     callbacks: Sequence[Callback] = (),
+    checkpoint: StrPath | None = None,
+    checkpoint_every_seconds: float | None = 60.0,
+    checkpoint_every_generations: int | None = None,
+    resume: bool = False,
     **changes: Any,
 ) -> Result:
-    """Evolve a network that classifies.
+    """Evolve a network that classifies or, with a measure for it, one that predicts numbers.
 
     Parameters
     ----------
     X_train, X_valid : arrays of shape (n_instances, n_inputs)
         Inputs, best scaled to about [−1, 1]. The training instances make the fitness; the
         validation instances choose the network that is returned.
-    y_train, y_valid : arrays of shape (n_instances,)
-        Labels of any type; the classes are those of `y_train`.
+    y_train, y_valid : arrays of shape (n_instances,), or (n_instances, n_outputs) for regression
+        Labels of any type; the classes are those of `y_train`. If the fitness is a measure for
+        regression (squared_error, absolute_error), the numbers to predict.
     settings
         How to search and when to stop; the defaults if not given.
     variant
@@ -104,6 +133,16 @@ def evolve(
         fitness, up to rounding.
     callbacks
         Called with the search after each generation; a true answer ends the run.
+    checkpoint
+        A file to freeze the search to, now and then and at the end, also after Ctrl-C. The
+        checkpoint before is kept beside it as `<checkpoint>.previous`.
+    checkpoint_every_seconds, checkpoint_every_generations
+        How often: after this many seconds, after this many generations, or whichever comes first;
+        None for not by that.
+    resume
+        Go on from the checkpoint, if there is one, and end as if the run had never stopped. Data,
+        settings and engine must be the same, but for the stopping criteria and `n_threads`. If
+        False, there must be no checkpoint yet.
     changes
         Single settings that differ from `settings`.
 
@@ -126,27 +165,87 @@ def evolve(
     True
     """
     settings = _resolve(settings, variant, changes)
+    if find_fitness(settings.fitness).task == "regression":
+        training, validation = _check_numbers(X_train, y_train, X_valid, y_valid, settings.dtype)
+        classes, n_outputs = None, training.targets.shape[1]
+    else:
+        training, validation, classes = _check_classes(
+            X_train, y_train, X_valid, y_valid, settings.dtype
+        )
+        n_outputs = len(classes)
+    return evolve_data(
+        training,
+        validation,
+        n_outputs,
+        settings,
+        classes=classes,
+        engine=engine,
+        callbacks=callbacks,
+        checkpoint=checkpoint,
+        checkpoint_every_seconds=checkpoint_every_seconds,
+        checkpoint_every_generations=checkpoint_every_generations,
+        resume=resume,
+    )
+
+
+def evolve_data(
+    training: Data,
+    validation: Data,
+    n_outputs: int,
+    settings: Settings,
+    *,
+    classes: Array | None = None,
+    engine: str = "auto",
+    callbacks: Sequence[Callback] = (),
+    checkpoint: StrPath | None = None,
+    checkpoint_every_seconds: float | None = 60.0,
+    checkpoint_every_generations: int | None = None,
+    resume: bool = False,
+) -> Result:
+    """Evolve a network on data that have been checked already; see `evolve`.
+
+    Parameters
+    ----------
+    training, validation
+        Inputs of the settings' dtype, with class indices or numbers as targets.
+    n_outputs
+        Number of classes, or of numbers to predict.
+    settings
+        How to search and when to stop.
+    classes : array of shape (n_outputs,), optional
+        The labels that the class indices stand for.
+    engine, callbacks, checkpoint, checkpoint_every_seconds, checkpoint_every_generations, resume
+        As for `evolve`.
+    """
     if not (settings.has_end or callbacks):
         raise ValueError(
             "the run would never end: set max_evaluations, max_generations, max_seconds, "
             "target_fitness or patience, or give a callback that says stop"
         )
-    check_name("engine", engine, ("auto", *ENGINES))
-    training, validation, classes = _check_data(
-        X_train, y_train, X_valid, y_valid, np.dtype(settings.dtype)
-    )
     architecture = Architecture(
-        training.inputs.shape[1], settings.hidden_layer_sizes, len(classes), settings.activation
+        training.inputs.shape[1], settings.hidden_layer_sizes, n_outputs, settings.activation
     )
     decomposition = decompose(settings.decomposition, architecture)
-    fitness = FITNESSES[settings.fitness]
-    if engine == "auto":
-        engine = "delta" if decomposition.name == "neuron" else "batched"
-    evaluator = ENGINES[engine](architecture, decomposition, fitness, training, validation)
-    search = Search(evaluator, decomposition, settings, callbacks)
+    engine = _choose_engine(engine, decomposition)
+    evaluator = ENGINES[engine](
+        architecture, decomposition, find_fitness(settings.fitness), training, validation
+    )
+    checkpointer, frozen = None, None
+    if checkpoint is not None:
+        purpose = Purpose.of(settings, engine, _name_arrays(training, validation, classes))
+        checkpointer = Checkpointer(
+            checkpoint, purpose, checkpoint_every_seconds, checkpoint_every_generations
+        )
+        frozen = checkpointer.begin(evaluator, resume)
+        callbacks = (*callbacks, checkpointer)
+    elif resume:
+        raise ValueError("resume=True needs a checkpoint to go on from")
+    search = Search(evaluator, decomposition, settings, callbacks, frozen)
     state = search.state
     with threads.limit(settings.n_threads):
         stop_reason = search.run()
+        if checkpointer is not None:
+            checkpointer.save(search)
         best = state.best_network[np.newaxis]
         train_fitness = evaluator.evaluate_networks(best, slice(0, len(training)))[0]
     return Result(
@@ -163,6 +262,13 @@ def evolve(
     )
 
 
+def _choose_engine(engine: str, decomposition: Decomposition) -> str:
+    check_name("engine", engine, ("auto", *ENGINES))
+    if engine != "auto":
+        return engine
+    return "delta" if decomposition.name == "neuron" else "batched"
+
+
 def _resolve(settings: Settings | None, variant: str | None, changes: dict[str, Any]) -> Settings:
     for name in changes:
         check_name("the setting", name, Settings.__dataclass_fields__)
@@ -171,7 +277,43 @@ def _resolve(settings: Settings | None, variant: str | None, changes: dict[str, 
     return replace(settings or Settings(), **changes)
 
 
-def _check_data(
+def _name_arrays(
+    training: Data, validation: Data, classes: Array | None
+) -> dict[str, Array | None]:
+    """Return all that a run learns from, by the names a user knows it by."""
+    parts = {"training": training, "validation": validation}
+    arrays = {
+        f"{part} {field.name}": getattr(data, field.name)
+        for part, data in parts.items()
+        for field in fields(data)
+    }
+    return arrays | {"classes": classes}
+
+
+def _check_numbers(
+    X_train: ArrayLike, y_train: ArrayLike, X_valid: ArrayLike, y_valid: ArrayLike, dtype: Any
+) -> tuple[Data, Data]:
+    """Return training and validation data with targets of shape (n_instances, n_outputs)."""
+    train_inputs = check_inputs("X_train", X_train, dtype)
+    valid_inputs = check_inputs("X_valid", X_valid, dtype, train_inputs.shape[1])
+    targets = []
+    for argument, given, inputs in (
+        ("y_train", y_train, train_inputs),
+        ("y_valid", y_valid, valid_inputs),
+    ):
+        numbers = np.asarray(given)
+        columns = numbers[:, np.newaxis] if numbers.ndim == 1 else numbers
+        targets.append(check_inputs(argument, columns, dtype))
+        if len(columns) != len(inputs):
+            raise ValueError(f"{argument} has {len(columns)} rows, its inputs have {len(inputs)}")
+    if targets[0].shape[1] != targets[1].shape[1]:
+        raise ValueError(
+            f"y_valid has {targets[1].shape[1]} columns, y_train has {targets[0].shape[1]}"
+        )
+    return Data(train_inputs, targets[0]), Data(valid_inputs, targets[1])
+
+
+def _check_classes(
     X_train: ArrayLike, y_train: ArrayLike, X_valid: ArrayLike, y_valid: ArrayLike, dtype: Any
 ) -> tuple[Data, Data, Array]:
     """Return training and validation data, labels as class indices, and the classes."""

@@ -36,15 +36,23 @@ class Data:
     Parameters
     ----------
     inputs : array of shape (n_instances, n_inputs)
-    targets : array of shape (n_instances,)
-        The class index of each instance.
+    targets : integer array of shape (n_instances,), or array of shape (n_instances, n_outputs)
+        The class index of each instance, or the numbers it should give.
+    weights : array of shape (n_instances,), optional
+        How much each instance counts; all alike if not given.
     """
 
     inputs: Array
     targets: Array
+    weights: Array | None = None
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    def __getitem__(self, instances: Instances) -> Data:
+        """Return some of the instances."""
+        weights = None if self.weights is None else self.weights[instances]
+        return Data(self.inputs[instances], self.targets[instances], weights)
 
 
 class Evaluator(Protocol):
@@ -94,6 +102,14 @@ class Evaluator(Protocol):
         """Return the fitness of the global solution as it is now on the training instances."""
         ...
 
+    def memory(self) -> dict[str, Array]:
+        """Return what the engine carries from one generation to the next, for a checkpoint."""
+        ...
+
+    def recall(self, memory: dict[str, Array], global_solution: Array) -> None:
+        """Go on where the engine that had this memory and this global solution stood."""
+        ...
+
     def validate(self) -> Array:
         """Measure, on the validation set, the global solution after each move since the last call.
 
@@ -119,6 +135,15 @@ class SteppingEvaluator(ABC):
             if contest.has_moved[k]:
                 champion = contest.individuals[k, contest.champions[k]]
                 self.replace(i, champion, candidate if candidate >= 0 else None)
+
+    def memory(self) -> dict[str, Array]:
+        """Nothing: every generation begins afresh."""
+        return {}
+
+    def recall(self, memory: dict[str, Array], global_solution: Array) -> None:
+        """Nothing to recall."""
+        if memory:
+            raise ValueError(f"unknown memory: {', '.join(sorted(memory))}")
 
     @abstractmethod
     def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:

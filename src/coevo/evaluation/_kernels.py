@@ -98,7 +98,11 @@ def _least_sum(bound, activation):
     infinite = real(np.inf)
     least = bound  # IDENTITY
     if activation == SIGMOID:  # (1 + tanh(s / 2)) / 2
-        least = real(2) * _least_sum_of_tanh(real(2) * bound - real(1))
+        if bound > real(0) and real(2) * bound <= real(np.finfo(real).eps):
+            # Too small to be told from 0 once doubled and shifted: any sum not rounded to 0.
+            least = real(-2) * _least_sum_of_tanh(real(1))
+        else:
+            least = real(2) * _least_sum_of_tanh(real(2) * bound - real(1))
     elif activation == TANH:
         least = _least_sum_of_tanh(bound)
     elif activation == RELU:
@@ -120,8 +124,9 @@ def _greatest_sum(bound, activation):
     if activation == RELU:
         return bound if bound >= real(0) else real(-np.inf)
     if activation == SIGMOID:
-        # ψ(−s) = 1 − ψ(s): the mirror image of the least sum.
-        return -_least_sum(real(1) - bound, activation)
+        if bound < real(0):
+            return real(-np.inf)
+        return real(-2) * _least_sum_of_tanh(real(1) - real(2) * bound)
     return -_least_sum(-bound, activation)  # the others are odd
 
 

@@ -7,7 +7,11 @@ that changed.
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +23,22 @@ from coevo.evaluation._kernels import count_right
 from coevo.fitness import Accuracy, Fitness
 from coevo.network import ACTIVATIONS, Architecture, Array
 
-BLOCK_ELEMENTS = 4 * 2**20
-"""Numbers in the largest array of activations held at once: 16 MB in float32. A single network's
-layer on all instances may be larger."""
+_BLOCK = 2**17  # activations of a layer held at once, unless one network has more: half a megabyte
+_GRAIN = 2**16  # activations worth waking another thread for
+
+
+class _Scratch(threading.local):
+    """Arrays that a thread uses again and again; fresh memory costs more than filling it."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[int, Array] = {}
+
+    def array(self, key: int, shape: tuple[int, ...], dtype: Any) -> Array:
+        size = math.prod(shape)
+        buffer = self._buffers.get(key)
+        if buffer is None or buffer.size < size or buffer.dtype != dtype:
+            buffer = self._buffers[key] = np.empty(size, dtype=dtype)
+        return buffer[:size].reshape(shape)
 
 
 class BatchedEvaluator(SteppingEvaluator):
@@ -55,6 +72,9 @@ class BatchedEvaluator(SteppingEvaluator):
         self._activations: list[Array] = []
         self._staged: tuple[range, Sequence[Array]] = (range(0), ())
         self._moves: list[Array] = []
+        self._scratch = _Scratch()
+        # Accuracy without weights is a count of right instances, which is quicker to find.
+        self._counts_right = isinstance(fitness, Accuracy) and training.weights is None
 
     @property
     def n_instances(self) -> int:
@@ -63,7 +83,7 @@ class BatchedEvaluator(SteppingEvaluator):
 
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
         """Run all networks on the training instances."""
-        return self._measure_networks(genotypes, 0, select_instances(self._training, instances))
+        return self._measure_networks(genotypes, 0, self._training[instances])
 
     def validate_networks(self, genotypes: Array) -> Array:
         """Run all networks on the validation set."""
@@ -72,7 +92,7 @@ class BatchedEvaluator(SteppingEvaluator):
     def rebase(self, global_solution: Array, instances: Instances) -> None:
         """Keep the activations of the global solution below each layer."""
         self._global_solution = global_solution.copy()
-        self._batch = select_instances(self._training, instances)
+        self._batch = self._training[instances]
         self._activations = [self._batch.inputs.T]
 
     def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
@@ -80,17 +100,17 @@ class BatchedEvaluator(SteppingEvaluator):
         self._staged = subpopulations, candidates
         first_layer = self._decomposition.first_layers[subpopulations.start]
         matrices = self._architecture.matrices(self._global_solution)
+        function = ACTIVATIONS[self._architecture.activation]
         del self._activations[1:]
-        for layer in range(first_layer):
-            sums = weighted_sums(matrices[layer], self._activations[-1])
-            self._activations.append(self._activate(sums, layer))
+        for matrix in matrices[:first_layer]:
+            self._activations.append(function(weighted_sums(matrix, self._activations[-1])))
 
     def evaluate(self, i: int) -> Array:
         """Put the candidates into copies of the global solution and run these together."""
         subpopulations, candidates = self._staged
         vectors = [vectors[i - subpopulations.start] for vectors in candidates]
         first_layer = self._decomposition.first_layers[i]
-        below = Data(self._activations[first_layer].T, self._batch.targets)
+        below = replace(self._batch, inputs=self._activations[first_layer].T)
         if len(self._decomposition) == 1:  # a vector is a network
             parts = [self._measure_networks(part, first_layer, below) for part in vectors]
         else:
@@ -122,58 +142,53 @@ class BatchedEvaluator(SteppingEvaluator):
     def _measure_networks(self, networks: Array, first_layer: int, below: Data) -> Array:
         """Return the fitness of networks (m, n_genes), given what their first layer sees."""
         widest = max(layer.n_neurons for layer in self._architecture.layers)
-        step = max(1, BLOCK_ELEMENTS // (widest * len(below)))
+        step = max(1, _BLOCK // (widest * len(below)))
         fitness = np.empty(len(networks))
-        for start in range(0, len(networks), step):
-            block = networks[start : start + step]
-            matrices = self._architecture.matrices(block)[first_layer:]
-            outputs = self._run(matrices, below.inputs.T)
-            fitness[start : start + step] = self._measure(outputs, below.targets)
+
+        def work(first: int, last: int) -> None:
+            for start in range(first, last, step):
+                here = slice(start, min(start + step, last))
+                matrices = self._architecture.matrices(networks[here])[first_layer:]
+                outputs = self._run(matrices, below.inputs.T)
+                fitness[here] = self._measure(outputs, below)
+
+        # A network to a core, not a product to all: the products of one network are small.
+        threads.share_out(work, len(networks), grain=1 + _GRAIN // (widest * len(below)))
         return fitness
 
     def _run(self, matrices: Sequence[Array], activations: Array) -> Array:
-        """Run activations (…, n, B) through the last layers' matrices (…, H, n + 1)."""
-        first_layer = len(self._architecture.layers) - len(matrices)
-        for layer, matrix in enumerate(matrices, start=first_layer):
-            activations = self._activate(weighted_sums(matrix, activations), layer)
-        return activations
+        """Run what the first of some last layers sees, (n, B), through matrices (m, H, n + 1).
 
-    def _activate(self, sums: Array, layer: int) -> Array:
-        """Apply a layer's activation function to its sums; outputs stay sums."""
-        if layer == len(self._architecture.layers) - 1:
-            return sums
+        The outputs, (m, C, B), lie in scratch memory.
+        """
         function = ACTIVATIONS[self._architecture.activation]
-        activations = np.empty_like(sums)
-
-        def work(start: int, stop: int) -> None:
-            activations[start:stop] = function(sums[start:stop])
-
-        threads.share_out(work, len(sums), grain=1 + 2**16 // max(1, sums[0].size))
+        for layer, matrix in enumerate(matrices):
+            shape = (*matrix.shape[:-1], activations.shape[-1])
+            sums = self._scratch.array(layer % 2, shape, matrix.dtype)
+            weighted_sums(matrix, activations, out=sums)
+            if layer < len(matrices) - 1:
+                function(sums, out=sums)
+            activations = sums
         return activations
 
-    def _measure(self, outputs: Array, targets: Array) -> Array:
+    def _measure(self, outputs: Array, data: Data) -> Array:
         """Return the fitness of outputs of shape (m, C, B)."""
-        if not isinstance(self._fitness, Accuracy):
-            return self._fitness(np.swapaxes(outputs, -1, -2), targets)
+        if not self._counts_right:
+            return self._fitness(np.swapaxes(outputs, -1, -2), data.targets, data.weights)
         counts = np.empty(len(outputs), dtype=np.int64)
-        count_right(outputs, targets, counts)
-        return counts / float(len(targets))
+        count_right(outputs, data.targets, counts)
+        return counts / float(len(data))
 
 
-def weighted_sums(matrix: Array, activations: Array) -> Array:
+def weighted_sums(matrix: Array, activations: Array, out: Array | None = None) -> Array:
     """Return weights times activations plus biases, (…, H, B), from (…, H, n + 1) and (…, n, B)."""
-    sums: Array = np.matmul(matrix[..., :-1], activations)
+    sums: Array = np.matmul(matrix[..., :-1], activations, out=out)
     sums += matrix[..., -1:]
     return sums
-
-
-def select_instances(data: Data, instances: Instances) -> Data:
-    """Return some of the instances."""
-    return Data(data.inputs[instances], data.targets[instances])
 
 
 def _with_small_targets(data: Data) -> Data:
     """Class indices as wide as a float32, so that loops over both become vector instructions."""
     if data.targets.dtype.kind in "iu":
-        return Data(data.inputs, data.targets.astype(np.int32))
+        return replace(data, targets=data.targets.astype(np.int32))
     return data

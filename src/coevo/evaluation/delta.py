@@ -28,15 +28,13 @@ import numpy as np
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
 from coevo.evaluation import Data, _kernels
-from coevo.evaluation.batched import (
-    BLOCK_ELEMENTS,
-    BatchedEvaluator,
-    select_instances,
-    weighted_sums,
-)
-from coevo.fitness import Accuracy, Fitness
+from coevo.evaluation.batched import BatchedEvaluator, weighted_sums
+from coevo.fitness import Fitness
 from coevo.network import ACTIVATIONS, Architecture, Array
 from coevo.operators import Contest
+
+BLOCK_ELEMENTS = 4 * 2**20
+"""Candidates' sums held at once: 16 MB in float32."""
 
 
 class Surroundings:
@@ -151,7 +149,7 @@ class DeltaEvaluator(BatchedEvaluator):
     def rebase(self, global_solution: Array, instances: Instances) -> None:
         """Run the global solution afresh, so that rounding does not pile up over generations."""
         self._global_solution = global_solution.copy()
-        self._batch = select_instances(self._training, instances)
+        self._batch = self._training[instances]
         self._matrices = self._architecture.matrices(self._global_solution)
         self._surroundings = Surroundings(self._architecture, self._batch.inputs)
         self._surroundings.run(self._matrices)
@@ -166,7 +164,7 @@ class DeltaEvaluator(BatchedEvaluator):
         layer, _ = self._places[subpopulations.start]
         size = math.prod(contest.trials.shape[1:2]) * len(contest.candidates) * len(self._batch)
         is_near_outputs = layer >= len(self._matrices) - 2
-        if not (isinstance(self._fitness, Accuracy) and is_near_outputs and size <= BLOCK_ELEMENTS):
+        if not (self._counts_right and is_near_outputs and size <= BLOCK_ELEMENTS):
             super().sweep(subpopulations, contest)
             return
         self.stage(subpopulations, contest.candidates)
@@ -239,7 +237,7 @@ class DeltaEvaluator(BatchedEvaluator):
 
     def evaluate_global_solution(self) -> float:
         """Measure the outputs, which have moved along."""
-        return float(self._measure(self._surroundings.sums[-1][np.newaxis], self._batch.targets)[0])
+        return float(self._measure(self._surroundings.sums[-1][np.newaxis], self._batch)[0])
 
     def validate(self) -> Array:
         """Catch up with the generation's moves, layer by layer: one matrix product for each."""
@@ -248,6 +246,30 @@ class DeltaEvaluator(BatchedEvaluator):
             parts.append(self._validate_layer(layer, [self._places[i][1] for i in moves]))
         self._replaced = []
         return np.concatenate(parts)
+
+    def memory(self) -> dict[str, Array]:
+        """The validation set's sums and activations, which move along with each neuron.
+
+        They differ in their last bits from those of a fresh run.
+        """
+        surroundings = self._valid_surroundings
+        sums = {f"sums.{layer}": array for layer, array in enumerate(surroundings.sums)}
+        hidden = enumerate(surroundings.activations[1:])
+        return sums | {f"activations.{layer}": array for layer, array in hidden}
+
+    def recall(self, memory: dict[str, Array], global_solution: Array) -> None:
+        """Take over sums and activations, if they have the right shapes."""
+        surroundings = self._valid_surroundings
+        self._valid_solution = global_solution.copy()
+        self._valid_matrices = self._architecture.matrices(self._valid_solution)
+        surroundings.run(self._valid_matrices)
+        fresh = self.memory()
+        if {name: array.shape for name, array in memory.items()} != {
+            name: array.shape for name, array in fresh.items()
+        }:
+            raise ValueError("its activations of the validation set have other shapes")
+        for name, array in fresh.items():
+            array[...] = memory[name]
 
     # ----------------------------------------------------------------------- sums of the candidates
 
@@ -301,7 +323,7 @@ class DeltaEvaluator(BatchedEvaluator):
         for start in range(0, len(sums), step):
             rows = sums[start : start + step] + biases[start : start + step, np.newaxis]
             outputs = self._surroundings.outputs_with(self._matrices, layer, neuron, rows)
-            fitness[start : start + step] = self._measure(outputs, self._batch.targets)
+            fitness[start : start + step] = self._measure(outputs, self._batch)
         return fitness
 
     def _validate_layer(self, layer: int, neurons: list[int]) -> Array:
@@ -309,14 +331,14 @@ class DeltaEvaluator(BatchedEvaluator):
         surroundings, matrices = self._valid_surroundings, self._valid_matrices
         incoming = self._matrices[layer][neurons]
         sums = weighted_sums(incoming, surroundings.activations[layer])
-        if isinstance(self._fitness, Accuracy) and layer == len(matrices) - 2:
+        if self._counts_right and layer == len(matrices) - 2:
             fitness = self._count_after_moves(neurons, sums)
         else:
             fitness = np.empty(len(neurons))
             for move, neuron in enumerate(neurons):
                 surroundings.move(matrices, layer, neuron, sums[move])
                 outputs = surroundings.outputs_from(matrices, layer + 1)[np.newaxis]
-                fitness[move] = self._measure(outputs, self._validation.targets)[0]
+                fitness[move] = self._measure(outputs, self._validation)[0]
         matrices[layer][neurons] = incoming
         surroundings.run(matrices, layer + 1)
         return fitness

@@ -44,7 +44,7 @@ class ReferenceEvaluator(SteppingEvaluator):
         self._training = training
         self._validation = validation
         self._global_solution = np.empty(0)
-        self._batch = Data(training.inputs[:0], training.targets[:0])
+        self._batch = training
         self._staged: dict[int, list[Array]] = {}
         self._moves: list[Array] = []
 
@@ -55,11 +55,11 @@ class ReferenceEvaluator(SteppingEvaluator):
 
     def _score(self, genotype: Array, data: Data) -> float:
         outputs = self._architecture.forward(genotype, data.inputs)
-        return float(self._fitness(outputs, data.targets))
+        return float(self._fitness(outputs, data.targets, data.weights))
 
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
         """Run each network on the training instances."""
-        batch = Data(self._training.inputs[instances], self._training.targets[instances])
+        batch = self._training[instances]
         return np.array([self._score(genotype, batch) for genotype in genotypes])
 
     def validate_networks(self, genotypes: Array) -> Array:
@@ -69,7 +69,7 @@ class ReferenceEvaluator(SteppingEvaluator):
     def rebase(self, global_solution: Array, instances: Instances) -> None:
         """Copy the global solution and pick the instances."""
         self._global_solution = global_solution.copy()
-        self._batch = Data(self._training.inputs[instances], self._training.targets[instances])
+        self._batch = self._training[instances]
 
     def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
         """Keep the vectors until they are asked for."""

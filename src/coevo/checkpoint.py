@@ -1,0 +1,439 @@
+"""A search frozen to disk and thawed bit for bit.
+
+A checkpoint holds all that a search carries from one generation to the next, and what it was a
+search for: the settings, digests of the data, the engine. A run that is killed at any moment and
+resumed ends with the same network, history and counts as one that was left alone, on the same
+machine with the same number of threads. Only the time it took differs.
+
+The file: 8 bytes that say what it is, the format's version, the payload's length, a SHA-256 over
+everything else in the file, and the payload, which is in the safetensors format. Reading it
+executes nothing. The checkpoint before is kept beside it as `<name>.previous`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numba
+import numpy as np
+
+import coevo
+from coevo.batches import Batches
+from coevo.errors import check_integer, check_real
+from coevo.evaluation import Evaluator
+from coevo.files import (
+    FileFormatError,
+    StrPath,
+    digest,
+    pack,
+    parse_json,
+    plain_settings,
+    read_header,
+    read_header_length,
+    unpack,
+    write_atomically,
+)
+from coevo.history import History
+from coevo.network import Array
+from coevo.search import Search, SearchState
+from coevo.settings import Settings
+
+FORMAT_VERSION = 1
+"""The version of the file format written; older ones are read, newer ones refused."""
+
+BUDGETS = (
+    "max_evaluations", "max_generations", "max_seconds", "target_fitness", "patience", "n_threads",
+)  # fmt: skip
+"""Settings that may change between a checkpoint and the run that resumes it."""
+
+_MAGIC = b"coevo\x00cp"
+_PREFIX = struct.Struct("<8sIQ32s")
+
+
+class CheckpointError(FileFormatError):
+    """A checkpoint is damaged, is no checkpoint, or is newer than this version of coevo."""
+
+
+class CheckpointMismatchError(ValueError):
+    """A checkpoint is good, but belongs to another run."""
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """What a run is for: a checkpoint is only resumed for the purpose it was written for.
+
+    Parameters
+    ----------
+    settings
+        The run's settings as plain values.
+    data
+        A digest of each array the run learns from, by name.
+    engine
+        The Evaluator's name; engines agree up to rounding, which is not bit for bit.
+    versions
+        Of the libraries that may change the rounding.
+    """
+
+    settings: dict[str, Any]
+    data: dict[str, str]
+    engine: str
+    versions: dict[str, str]
+
+    @classmethod
+    def of(cls, settings: Settings, engine: str, data: Mapping[str, Array | None]) -> Purpose:
+        """Describe a run by its settings, its engine's name and its arrays by name."""
+        return cls(
+            plain_settings(settings),
+            {name: digest(array) for name, array in data.items() if array is not None},
+            engine,
+            {"coevo": coevo.__version__, "numpy": np.__version__, "numba": numba.__version__},
+        )
+
+    def differences(self, other: Purpose) -> list[str]:
+        """Say in what this purpose, a checkpoint's, differs from that of the run here."""
+        found = []
+        for name in sorted((self.settings.keys() | other.settings.keys()) - set(BUDGETS)):
+            there, here = (p.settings.get(name, "unknown") for p in (self, other))
+            if there != here:
+                found.append(f"{name} is {there!r} in the checkpoint and {here!r} here")
+        found += [
+            f"the {name} differ"
+            for name in sorted(self.data.keys() | other.data.keys())
+            if self.data.get(name) != other.data.get(name)
+        ]
+        if self.engine != other.engine:
+            found.append(f"engine is {self.engine!r} in the checkpoint and {other.engine!r} here")
+        return found
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A frozen search, read from a file.
+
+    Parameters
+    ----------
+    state
+        Where the search was.
+    memory
+        What its engine carried over to the next generation, by name.
+    purpose
+        What it was for.
+    """
+
+    state: SearchState
+    memory: dict[str, Array]
+    purpose: Purpose
+
+
+class Checkpointer:
+    """Writes checkpoints as a callback of a search; reads the last one to resume.
+
+    `evolve` does it all. By hand, with an evaluator and so on at hand::
+
+        purpose = Purpose.of(settings, "delta", {"inputs": inputs, "targets": targets})
+        checkpointer = Checkpointer("run.checkpoint", purpose)
+        state = checkpointer.begin(evaluator, resume=True)
+        search = Search(evaluator, decomposition, settings, [checkpointer], state)
+        search.run()
+        checkpointer.save(search)
+
+    Parameters
+    ----------
+    path
+        The file; the checkpoint before is kept as `<path>.previous`.
+    purpose
+        What the run is for.
+    every_seconds
+        Write one after the first generation that ends this long after the last one; None for not
+        by time.
+    every_generations
+        Write one after this many generations; None for not by generations.
+    """
+
+    def __init__(
+        self,
+        path: StrPath,
+        purpose: Purpose,
+        every_seconds: float | None = 60.0,
+        every_generations: int | None = None,
+    ) -> None:
+        if every_seconds is not None:
+            check_real("checkpoint_every_seconds", every_seconds, 0)
+        if every_generations is not None:
+            check_integer("checkpoint_every_generations", every_generations, 1)
+        self.path = Path(path)
+        self.purpose = purpose
+        self.every_seconds = every_seconds
+        self.every_generations = every_generations
+        self._saved_generation = -1
+        self._tried_generation = 0
+        self._tried_at = time.monotonic()
+
+    def __call__(self, search: Search) -> None:
+        """Write a checkpoint if it is time."""
+        n_seconds = time.monotonic() - self._tried_at
+        n_generations = search.state.generation - self._tried_generation
+        if (self.every_seconds is not None and n_seconds >= self.every_seconds) or (
+            self.every_generations is not None and n_generations >= self.every_generations
+        ):
+            self.save(search)
+
+    def save(self, search: Search) -> None:
+        """Write a checkpoint now, unless the last one is of this generation.
+
+        If it cannot be written, say for lack of space, a warning is given and the run goes on: the
+        last checkpoint is still there, and a long run is worth more than the next one.
+        """
+        generation = search.state.generation
+        if generation != self._saved_generation:
+            try:
+                save(self.path, search, self.purpose)
+                self._saved_generation = generation
+            except OSError as error:
+                warnings.warn(
+                    f"the checkpoint {self.path} of generation {generation} could not be written: "
+                    f"{error}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        self._tried_generation = generation
+        self._tried_at = time.monotonic()
+
+    def begin(self, evaluator: Evaluator, resume: bool) -> SearchState | None:
+        """Return where to go on from, None for the beginning.
+
+        Parameters
+        ----------
+        evaluator
+            The engine of the run that begins, which is put back to where the old one was.
+        resume
+            Whether to go on from the checkpoint, if there is one. Otherwise there must be none, so
+            that no run overwrites another's.
+        """
+        folder, previous = self.path.parent, previous_path(self.path)
+        if not folder.is_dir():
+            raise FileNotFoundError(f"the folder of the checkpoint {self.path} does not exist")
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(f"the folder of the checkpoint {self.path} cannot be written to")
+        if not self.path.exists():
+            if previous.exists():
+                raise CheckpointError(
+                    f"the checkpoint {self.path} is missing, but {previous} is there; rename that "
+                    "to resume from it, or remove it to begin anew"
+                )
+            return None
+        if not resume:
+            raise FileExistsError(
+                f"the checkpoint {self.path} is there already; go on from it with resume=True, or "
+                "remove it"
+            )
+        checkpoint = load(self.path)
+        self._check(checkpoint.purpose)
+        try:
+            evaluator.recall(checkpoint.memory, checkpoint.state.global_solution)
+        except ValueError as error:
+            raise CheckpointError(f"{self.path} does not fit the engine: {error}") from error
+        self._saved_generation = self._tried_generation = checkpoint.state.generation
+        return checkpoint.state
+
+    def _check(self, there: Purpose) -> None:
+        differences = there.differences(self.purpose)
+        if differences:
+            raise CheckpointMismatchError(
+                f"the checkpoint {self.path} belongs to another run: {'; '.join(differences)}. "
+                f"Only these may change: {', '.join(BUDGETS)}"
+            )
+        if there.versions != self.purpose.versions:
+            warnings.warn(
+                f"the checkpoint {self.path} was written with {_list(there.versions)}, and this is "
+                f"{_list(self.purpose.versions)}: the run goes on, but perhaps not bit for bit",
+                stacklevel=4,
+            )
+
+
+def _list(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+
+
+def previous_path(path: StrPath) -> Path:
+    """Return where the checkpoint before the last one is kept."""
+    path = Path(path)
+    return path.with_name(path.name + ".previous")
+
+
+# -------------------------------------------------------------------------------------------- files
+
+
+def save(path: StrPath, search: Search, purpose: Purpose) -> None:
+    """Freeze a search between two generations.
+
+    Parameters
+    ----------
+    path
+        The file. It is replaced at once, and kept as `<path>.previous`.
+    search
+        The search, with at least the initial sampling done.
+    purpose
+        What it is for.
+    """
+    values, arrays = _freeze(search.state)
+    arrays |= {f"memory.{name}": array for name, array in search.evaluator.memory().items()}
+    payload = pack(arrays, {"state": json.dumps(values), "purpose": json.dumps(asdict(purpose))})
+    sha = _digest(FORMAT_VERSION, payload)
+    prefix = _PREFIX.pack(_MAGIC, FORMAT_VERSION, len(payload), sha)
+    write_atomically(path, [prefix, payload], previous_path(path))
+
+
+def load(path: StrPath) -> Checkpoint:
+    """Thaw a search, or raise an error and change nothing.
+
+    Parameters
+    ----------
+    path
+        A file that `save` wrote.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, foreign or newer. The error says whether the previous checkpoint is
+        good.
+    """
+    try:
+        return _load(path)
+    except FileFormatError as error:
+        raise CheckpointError(f"{os.fspath(path)}: {error}{_offer_previous(path)}") from None
+
+
+def _offer_previous(path: StrPath) -> str:
+    previous = previous_path(path)
+    try:
+        generation = _load(previous).state.generation
+    except (OSError, FileFormatError):
+        return ""
+    return (
+        f". The checkpoint before it, {previous}, is good and was written after generation "
+        f"{generation}; rename it to {Path(path).name} to resume from it"
+    )
+
+
+def _load(path: StrPath) -> Checkpoint:
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        prefix = file.read(_PREFIX.size)
+        if not prefix.startswith(_MAGIC[: len(prefix)]) or not prefix:
+            raise CheckpointError("this is not a checkpoint of coevo")
+        if len(prefix) < _PREFIX.size:
+            raise CheckpointError(f"the checkpoint is cut off after {len(prefix)} bytes")
+        _, version, length, sha = _PREFIX.unpack(prefix)
+        if version > FORMAT_VERSION:
+            raise CheckpointError(
+                f"the checkpoint has format version {version}; this version of coevo reads "
+                f"versions up to {FORMAT_VERSION}"
+            )
+        if length != size - _PREFIX.size:
+            raise CheckpointError(
+                f"the checkpoint should have {length + _PREFIX.size} bytes and has {size}"
+            )
+        payload = _read_payload(file, length)
+    if _digest(version, payload) != sha:
+        raise CheckpointError("the checkpoint is damaged: its SHA-256 does not match its content")
+    metadata, arrays = unpack(payload)
+    try:
+        values = parse_json(metadata["state"], "its state", dict)
+        purpose = Purpose(**parse_json(metadata["purpose"], "its purpose", dict))
+        if not all(isinstance(t, dict) for t in (purpose.settings, purpose.data, purpose.versions)):
+            raise ValueError("its purpose is not made of tables")
+        state, memory = _thaw(values, arrays)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        # The digest is right, so whoever wrote this did not mean it for us.
+        raise CheckpointError(f"the checkpoint's content is malformed: {error!r}") from None
+    return Checkpoint(state, memory, purpose)
+
+
+def _read_payload(file: BinaryIO, length: int) -> bytes:
+    """Read the payload once its header has shown that its size makes sense."""
+    start = file.read(min(8, length))
+    try:
+        n_header_bytes = read_header_length(start, length)
+        header = file.read(n_header_bytes)
+        read_header(header, length - 8 - n_header_bytes)
+    except FileFormatError as error:
+        raise CheckpointError(f"the checkpoint is damaged: {error}") from None
+    return start + header + file.read(length - 8 - n_header_bytes)
+
+
+def _digest(version: int, payload: bytes) -> bytes:
+    sha = hashlib.sha256(_MAGIC + struct.pack("<IQ", version, len(payload)))
+    sha.update(payload)
+    return sha.digest()
+
+
+# --------------------------------------------------------------------------- freezing and thawing
+
+_COUNTERS = ("best_generation", "generation", "evaluations")
+_MEASURES = ("best_validation", "seconds")
+_ARRAYS = ("fitness", "champions", "global_solution", "best_network")
+
+
+def _freeze(state: SearchState) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Take a state apart into plain values and arrays."""
+    generator = state.rng.bit_generator.state
+    batches = state.batches
+    values: dict[str, Any] = {
+        **{name: int(getattr(state, name)) for name in _COUNTERS},
+        **{name: float(getattr(state, name)) for name in _MEASURES},
+        "n_blocks": len(state.subpopulations),
+        "bit_generator": generator["bit_generator"],
+        "has_uint32": int(generator["has_uint32"]),
+        "uinteger": int(generator["uinteger"]),
+        "n_batches": int(batches.n_batches),
+        "reshuffles": bool(batches.reshuffles),
+        "position": int(batches.position),
+    }
+    arrays = {name: getattr(state, name) for name in _ARRAYS}
+    arrays |= {f"subpopulations.{b}": part for b, part in enumerate(state.subpopulations)}
+    arrays |= {f"history.{name}": array for name, array in state.history.freeze().items()}
+    arrays |= {"rng": generator["state"]["state"], "batches": batches.order}
+    return values, arrays
+
+
+def _thaw(values: dict[str, Any], arrays: dict[str, Array]) -> tuple[SearchState, dict[str, Array]]:
+    """Put a state together again; what is left over is the engine's memory."""
+    bit_generator = np.random.SFC64(0)
+    bit_generator.state = {
+        "bit_generator": values["bit_generator"],
+        "state": {"state": arrays.pop("rng")},
+        "has_uint32": values["has_uint32"],
+        "uinteger": values["uinteger"],
+    }
+    history = {name: arrays.pop(f"history.{name}") for name in ("stride", "rows", "latest")}
+    parts: dict[str, Any] = {
+        "rng": np.random.Generator(bit_generator),
+        "batches": Batches(
+            arrays.pop("batches"), values["n_batches"], values["reshuffles"], values["position"]
+        ),
+        "subpopulations": [arrays.pop(f"subpopulations.{b}") for b in range(values["n_blocks"])],
+        "history": History.thaw(history),
+        **{name: arrays.pop(name) for name in _ARRAYS},
+        **{name: values[name] for name in (*_COUNTERS, *_MEASURES)},
+    }
+    state = SearchState(**parts)
+    n_subpopulations, size = state.fitness.shape
+    shapes = [part.shape for part in state.subpopulations]
+    n_genes = sum(k * genes for k, _, genes in shapes)
+    if not (
+        sum(k for k, _, _ in shapes) == n_subpopulations == len(state.champions)
+        and all(individuals == size for _, individuals, _ in shapes)
+        and state.global_solution.shape == state.best_network.shape == (n_genes,)
+    ):
+        raise ValueError("the shapes of its arrays contradict each other")
+    return state, {name.removeprefix("memory."): array for name, array in arrays.items()}

@@ -1,0 +1,273 @@
+"""The engines against the reference: the same decisions, the same network, over whole runs."""
+
+import numpy as np
+import pytest
+from conftest import make_classification_data
+from test_operators import make_contest
+
+from coevo import Settings, evolve, threads
+from coevo.decomposition import decompose
+from coevo.evaluation import Data
+from coevo.evaluation import delta as delta_module
+from coevo.evaluation.batched import BatchedEvaluator
+from coevo.evaluation.delta import DeltaEvaluator
+from coevo.evaluation.reference import ReferenceEvaluator
+from coevo.fitness import Accuracy, CrossEntropy
+from coevo.network import ACTIVATIONS, Architecture
+from coevo.search import Search
+from coevo.variants import VARIANTS, variant_settings
+
+
+def make_parts(n_classes, hidden_layer_sizes, n_instances=240, dtype="float64", activation="tanh"):
+    rng = np.random.default_rng([n_classes, *hidden_layer_sizes])
+    inputs, targets = make_classification_data(rng, n_instances, 6, n_classes)
+    inputs = inputs.astype(dtype)
+    n_train = n_instances * 2 // 3
+    training = Data(inputs[:n_train], targets[:n_train])
+    validation = Data(inputs[n_train:], targets[n_train:])
+    return Architecture(6, hidden_layer_sizes, n_classes, activation), training, validation
+
+
+def run(engine, parts, settings):
+    """A whole run, with every accept/reject decision."""
+    architecture, training, validation = parts
+    decomposition = decompose(settings.decomposition, architecture)
+    evaluator = engine(architecture, decomposition, Accuracy(), training, validation)
+    decisions = []
+    search = Search(
+        evaluator, decomposition, settings,
+        callbacks=[lambda search: decisions.append(search.state.fitness.copy())],
+    )  # fmt: skip
+    search.run()
+    return search.state, decisions
+
+
+def assert_same_run(engine, parts, settings):
+    expected, expected_decisions = run(ReferenceEvaluator, parts, settings)
+    state, decisions = run(engine, parts, settings)
+    # Fitness carries the whole past: one different decision and it differs ever after.
+    np.testing.assert_array_equal(decisions, expected_decisions)
+    for ours, theirs in zip(state.subpopulations, expected.subpopulations, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(state.best_network, expected.best_network)
+    np.testing.assert_array_equal(state.champions, expected.champions)
+    columns = [0, 1, 3, 4, 5]  # all but the seconds
+    np.testing.assert_array_equal(state.history.rows[:, columns], expected.history.rows[:, columns])
+    assert expected.history.latest.best_validation > expected.history.rows[0, 5]
+
+
+def settings_for(variant, hidden_layer_sizes, **changes):
+    defaults = {
+        "hidden_layer_sizes": hidden_layer_sizes,
+        "population_size": 8,
+        "batch_size": 40,
+        "max_evaluations": None,
+        "max_generations": 9,
+        "seed": 11,
+        "dtype": "float64",
+    }
+    return variant_settings(variant, **defaults | changes)  # fmt: skip
+
+
+def engine_for(variant):
+    return DeltaEvaluator if VARIANTS[variant]["decomposition"] == "neuron" else BatchedEvaluator
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6, 10, 26])
+@pytest.mark.parametrize("hidden_layer_sizes", [(), (7,), (6, 5), (5, 4, 3)])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_whole_runs_are_identical(variant, hidden_layer_sizes, n_classes):
+    parts = make_parts(n_classes, hidden_layer_sizes)
+    # Evolving whole networks is slower to find something better.
+    n_generations = 9 if engine_for(variant) is DeltaEvaluator else 60
+    settings = settings_for(variant, hidden_layer_sizes, max_generations=n_generations)
+    assert_same_run(engine_for(variant), parts, settings)
+
+
+@pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+@pytest.mark.parametrize("hidden_layer_sizes", [(7,), (6, 5)])
+@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+def test_whole_runs_are_identical_for_every_activation(variant, hidden_layer_sizes, activation):
+    parts = make_parts(4, hidden_layer_sizes, activation=activation)
+    settings = settings_for(variant, hidden_layer_sizes, activation=activation)
+    assert_same_run(DeltaEvaluator, parts, settings)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"synchronous": False, "max_generations": 4},
+        {"strategy": "best/1", "crossover": "exponential"},
+        {"strategy": "current-to-best/1"},
+        {"strategy": "rand/2", "reshuffle_batches": True},
+        {"initial_range": 0.01},
+        {"initial_range": 100.0},
+    ],
+)
+@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+def test_whole_runs_are_identical_for_other_settings(variant, changes):
+    parts = make_parts(4, (7,))
+    assert_same_run(DeltaEvaluator, parts, settings_for(variant, (7,), **changes))
+
+
+@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+@pytest.mark.parametrize("hidden_layer_sizes", [(7,), (6, 5)])
+@pytest.mark.parametrize("block", [1, 500, 2000])
+def test_blocks_do_not_change_the_run(monkeypatch, variant, hidden_layer_sizes, block):
+    """Room for one candidate, for a few, for a few neurons at a time."""
+    monkeypatch.setattr(delta_module, "BLOCK_ELEMENTS", block)
+    parts = make_parts(4, hidden_layer_sizes)
+    assert_same_run(DeltaEvaluator, parts, settings_for(variant, hidden_layer_sizes))
+
+
+@pytest.mark.parametrize("limited", [True, False])
+@pytest.mark.parametrize("decomposition", ["layer", "custom"])
+def test_batched_serves_every_decomposition(decomposition, limited):
+    parts = make_parts(4, (6, 5))
+    if decomposition == "custom":
+        genes = np.random.default_rng(1).permutation(parts[0].n_genes)
+        decomposition = np.array_split(genes, 7)
+    settings = Settings(
+        hidden_layer_sizes=(6, 5), decomposition=decomposition, limited_evaluation=limited,
+        population_size=8, batch_size=40, max_evaluations=None, max_generations=9, seed=4,
+        dtype="float64",
+    )  # fmt: skip
+    assert_same_run(BatchedEvaluator, parts, settings)
+
+
+def test_batched_serves_neuron_too():
+    assert_same_run(BatchedEvaluator, make_parts(4, (6, 5)), settings_for("LECCDE", (6, 5)))
+
+
+def test_delta_says_what_it_serves():
+    architecture, training, validation = make_parts(3, (4,))
+    with pytest.raises(ValueError, match="serves decomposition='neuron', not 'layer'"):
+        DeltaEvaluator(
+            architecture, decompose("layer", architecture), Accuracy(), training, validation
+        )
+
+
+@pytest.mark.parametrize("hidden_layer_sizes", [(), (7,), (6, 5)])
+def test_other_measures_get_the_same_outputs(hidden_layer_sizes):
+    """The candidates of every neuron, measured by a smooth measure that sees each output."""
+    architecture, training, validation = make_parts(4, hidden_layer_sizes)
+    decomposition = decompose("neuron", architecture)
+    rng = np.random.default_rng(8)
+    arguments = (architecture, decomposition, CrossEntropy(), training, validation)
+    reference, delta = ReferenceEvaluator(*arguments), DeltaEvaluator(*arguments)
+    for engine in (reference, delta):
+        engine.rebase(np.linspace(-1, 1, architecture.n_genes), slice(0, 50))
+    for block in decomposition.blocks:
+        vectors = rng.normal(size=(len(block), 6, decomposition.sizes[block.start]))
+        for engine in (reference, delta):
+            engine.stage(block, (vectors[:, :3], vectors[:, 3:]))
+        for k, i in enumerate(block):
+            np.testing.assert_allclose(delta.evaluate(i), reference.evaluate(i), rtol=1e-9)
+            for engine in (reference, delta):
+                engine.replace(i, vectors[k, 3], None if i % 2 else 3)
+    np.testing.assert_allclose(
+        delta.evaluate_global_solution(), reference.evaluate_global_solution(), rtol=1e-9
+    )
+    np.testing.assert_allclose(delta.validate(), reference.validate(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("hidden_layer_sizes", [(20,), (12, 10)])
+def test_float32_differs_only_where_the_margin_is_below_rounding(hidden_layer_sizes):
+    architecture, training, validation = make_parts(6, hidden_layer_sizes, 600, dtype="float32")
+    decomposition = decompose("neuron", architecture)
+    evaluator = DeltaEvaluator(architecture, decomposition, Accuracy(), training, validation)
+    rng = np.random.default_rng(3)
+    genotype = rng.uniform(-4, 4, architecture.n_genes).astype(np.float32)
+    evaluator.rebase(genotype, slice(0, len(training)))
+    exact = genotype.astype(np.float64)
+    sums = training.inputs.astype(np.float64) @ architecture.matrices(exact)[0][:, :-1].T
+    np.testing.assert_allclose(
+        evaluator._surroundings.sums[0],
+        sums.T + architecture.matrices(exact)[0][:, -1:],
+        rtol=1e-5, atol=1e-4,
+    )  # fmt: skip
+    for block in decomposition.blocks:
+        shape = (len(block), 12, decomposition.sizes[block.start])
+        trials = rng.uniform(-4, 4, shape).astype(np.float32)
+        measured = measure_block(evaluator, block, trials)
+        for k, i in enumerate(block):
+            for j in range(12):
+                network = exact.copy()
+                network[decomposition.groups[i]] = trials[k, j]
+                outputs = architecture.forward(network, training.inputs.astype(np.float64))
+                top_two = np.sort(outputs, axis=1)[:, -2:]
+                is_clear = top_two[:, 1] - top_two[:, 0] > 1e-4
+                right = outputs.argmax(axis=1) == training.targets
+                count = round(measured[k, j] * len(training))
+                assert (right & is_clear).sum() <= count <= (right | ~is_clear).sum()
+
+
+def measure_block(evaluator, block, trials):
+    """Sweep a block without choosing champions; every trial wins and leaves its fitness behind."""
+    contest = make_contest(
+        np.zeros_like(trials),
+        trials,
+        from_targets=np.full(trials.shape[:2], -1.0),
+        measures_targets=False,
+        completes=False,
+    )
+    evaluator.sweep(block, contest)
+    return contest.fitness
+
+
+def test_validation_state_follows_a_new_global_solution():
+    """An engine may be given another global solution than the one it moved to itself."""
+    architecture, training, validation = make_parts(3, (5,))
+    decomposition = decompose("neuron", architecture)
+    arguments = (architecture, decomposition, Accuracy(), training, validation)
+    rng = np.random.default_rng(2)
+    solutions = rng.normal(size=(3, architecture.n_genes))
+    vectors = rng.normal(size=(3, 5, 1, 7))
+    answers = []
+    for engine in (ReferenceEvaluator(*arguments), DeltaEvaluator(*arguments)):
+        for solution, vector in zip(solutions, vectors, strict=True):
+            engine.rebase(solution, slice(0, 30))
+            engine.stage(decomposition.blocks[0], (vector,))
+            engine.replace(2, vector[2, 0], None)
+            answers.append(engine.validate().tolist())
+    assert answers[:3] == answers[3:]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_threads_do_not_change_the_result(n_threads):
+    _, training, validation = make_parts(4, (6,), 3000, dtype="float32")
+    results = [
+        evolve(
+            training.inputs, training.targets, validation.inputs, validation.targets,
+            variant="LEDE", hidden_layer_sizes=(6,), max_evaluations=600, seed=1,
+            n_threads=n, batch_size=2000,
+        )
+        for n in (1, n_threads)
+    ]  # fmt: skip
+    np.testing.assert_array_equal(results[0].network.genotype, results[1].network.genotype)
+
+
+def test_share_out_covers_every_item_and_passes_errors_on():
+    seen = np.zeros(1001, dtype=int)
+
+    def count(start, stop):
+        seen[start:stop] += 1
+
+    with threads.limit(2) as n_threads:
+        assert n_threads == 2
+        threads.share_out(count, len(seen), grain=10)
+    assert (seen == 1).all()
+
+    def fail(start, stop):
+        if start:
+            raise RuntimeError("in another thread")
+
+    with threads.limit(2), pytest.raises(RuntimeError, match="in another thread"):
+        threads.share_out(fail, 100, grain=1)
+
+
+def test_limit_is_undone():
+    before = threads.available_threads()
+    with threads.limit(1):
+        assert threads.available_threads() == 1
+    assert threads.available_threads() == before

@@ -1,0 +1,188 @@
+"""The delta engine's compiled loops against the plain formula; also run with the JIT switched off.
+
+Numbers come from a grid of small dyadic fractions, where all arithmetic is exact, so that ties and
+zero differences are really ties and zero differences, and from a wide range of magnitudes.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from coevo.evaluation import _kernels as kernels
+from coevo.network import ACTIVATIONS
+
+GRID = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0])
+SUMS = st.sampled_from([-50.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 50.0])  # ±50 saturate tanh
+STEPS = ("relu", "sign", "identity")  # exact on the grid
+
+
+def matrices(elements, n_rows, n_columns):
+    row = st.lists(elements, min_size=n_columns, max_size=n_columns)
+    return st.lists(row, min_size=n_rows, max_size=n_rows).map(np.array)
+
+
+@st.composite
+def hidden_cases(draw, elements=GRID, sums=SUMS):
+    """Outputs without one hidden neuron, its weights, its sums now and as candidates."""
+    n_outputs, n_instances = draw(st.integers(2, 4)), draw(st.integers(1, 5))
+    rest = draw(matrices(elements, n_outputs, n_instances))
+    weights = draw(matrices(elements, 1, n_outputs))[0]
+    now, candidates = draw(matrices(sums, 1, n_instances)), draw(matrices(sums, 3, n_instances))
+    # Classes may be missing from the batch.
+    y = draw(st.lists(st.integers(0, n_outputs - 1), min_size=n_instances, max_size=n_instances))
+    return rest, weights, now[0], candidates, np.array(y, dtype=np.int32)
+
+
+def plain_accuracy(outputs, targets):
+    return np.mean(outputs.argmax(axis=0) == targets)
+
+
+def hidden_by_intervals(rest, weights, now, candidates, targets, activation):
+    dtype = rest.dtype
+    function = ACTIVATIONS[activation]
+    activations = function(now)
+    outputs = rest + np.multiply.outer(weights, activations)
+    leads, low, high = np.empty((3, len(targets)), dtype=dtype)
+    kernels.find_leads(outputs, targets, leads)
+    code = kernels.ACTIVATION_CODES[activation]
+    kernels.hidden_intervals(outputs, leads, targets, weights, activations, code, low, high)
+    measured = np.empty(len(candidates))
+    kernels.measure_inside(candidates, np.zeros(len(candidates), dtype), low, high, measured)
+    return measured
+
+
+@pytest.mark.parametrize("activation", STEPS)
+@given(case=hidden_cases())
+def test_hidden_intervals_are_exact_on_ties_zeros_and_equal_weights(activation, case):
+    rest, weights, _, candidates, targets = case
+    measured = hidden_by_intervals(*case, activation)
+    for row, accuracy in zip(candidates, measured, strict=True):
+        outputs = rest + np.multiply.outer(weights, ACTIVATIONS[activation](row))
+        assert accuracy == plain_accuracy(outputs, targets)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
+@given(case=hidden_cases(sums=st.sampled_from([-50.0, 0.0, 50.0])))
+def test_hidden_intervals_are_exact_where_activations_saturate(activation, case):
+    rest, weights, _, candidates, targets = case
+    measured = hidden_by_intervals(*case, activation)
+    for row, accuracy in zip(candidates, measured, strict=True):
+        outputs = rest + np.multiply.outer(weights, ACTIVATIONS[activation](row))
+        assert accuracy == plain_accuracy(outputs, targets)
+
+
+magnitudes = st.builds(
+    lambda sign, exponent, mantissa: sign * mantissa * 10.0**exponent,
+    st.sampled_from([-1, 1]),
+    st.integers(-12, 12),
+    st.floats(1, 10),
+)
+
+
+@pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+@given(case=hidden_cases(elements=magnitudes, sums=magnitudes))
+def test_hidden_intervals_hold_for_huge_and_tiny_values(activation, case):
+    rest, weights, now, candidates, targets = case
+    function = ACTIVATIONS[activation]
+    measured = hidden_by_intervals(*case, activation)
+    for row, accuracy in zip(candidates, measured, strict=True):
+        outputs = rest + np.multiply.outer(weights, function(row))
+        # Rounding may decide instances whose two best outputs are closer than it is fine.
+        present = rest + np.multiply.outer(weights, function(now))
+        scale = np.abs(outputs).max(axis=0) + np.abs(present).max(axis=0) + np.abs(rest).max(axis=0)
+        top_two = np.sort(outputs, axis=0)[-2:]
+        is_clear = top_two[1] - top_two[0] > 1e-12 * scale
+        right = outputs.argmax(axis=0) == targets
+        count = round(accuracy * len(targets))
+        assert (right & is_clear).sum() <= count <= (right | ~is_clear).sum()
+
+
+@st.composite
+def output_cases(draw):
+    n_outputs, n_instances = draw(st.integers(2, 4)), draw(st.integers(1, 5))
+    outputs = draw(matrices(GRID, n_outputs, n_instances))
+    candidates = draw(matrices(GRID, 3, n_instances))
+    y = draw(st.lists(st.integers(0, n_outputs - 1), min_size=n_instances, max_size=n_instances))
+    return outputs, draw(st.integers(0, n_outputs - 1)), candidates, np.array(y, dtype=np.int32)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@given(case=output_cases())
+def test_output_intervals_are_exact(dtype, case):
+    outputs, c, candidates, targets = case
+    outputs, candidates = outputs.astype(dtype), candidates.astype(dtype)
+    low, high = np.empty((2, len(targets)), dtype=dtype)
+    kernels.output_intervals(outputs, targets, c, low, high)
+    measured = np.empty(len(candidates))
+    biases = np.zeros(len(candidates), dtype=dtype)
+    kernels.measure_inside(candidates, biases, low, high, measured)
+    for row, accuracy in zip(candidates, measured, strict=True):
+        changed = outputs.copy()
+        changed[c] = row
+        assert accuracy == plain_accuracy(changed, targets)
+
+
+@given(output_cases())
+def test_count_right_is_argmax(case):
+    outputs, _, _, targets = case
+    counts = np.empty(2, dtype=np.int64)
+    kernels.count_right(np.stack([outputs, -outputs]), targets, counts)
+    assert counts[0] == (outputs.argmax(axis=0) == targets).sum()
+    assert counts[1] == ((-outputs).argmax(axis=0) == targets).sum()
+
+
+@given(hidden_cases(), st.integers(1, 3))
+def test_count_right_after_moves_is_the_formula_move_by_move(case, n_moves):
+    outputs, weights, _, _, targets = case
+    rng = np.random.default_rng(n_moves)
+    before, after = rng.choice([-1.0, -0.5, 0.0, 1.0], (2, n_moves, len(targets)))
+    outgoing = rng.choice([-2.0, 0.0, 0.5, 1.0], (n_moves, len(weights)))
+    counts = np.empty(n_moves, dtype=np.int64)
+    moved = outputs.copy()
+    kernels.count_right_after_moves(moved, targets, outgoing, before, after, counts)
+    for move in range(n_moves):
+        outputs = outputs + np.multiply.outer(outgoing[move], after[move] - before[move])
+        assert counts[move] == (outputs.argmax(axis=0) == targets).sum()
+    np.testing.assert_array_equal(moved, outputs)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+def test_interval_ends_are_the_outermost_sums(activation, dtype):
+    """ψ(s) ≥ bound holds from the least sum on, and ψ(s) ≤ bound up to the greatest."""
+    real, code = np.dtype(dtype).type, kernels.ACTIVATION_CODES[activation]
+    function = ACTIVATIONS[activation]
+    tolerance = 64 * np.finfo(dtype).eps
+    for bound in map(real, (-3, -1, -0.999, -0.5, 0, 1e-3, 0.25, 0.5, 0.75, 0.999, 1, 3)):
+        for end, outward, holds in (
+            (kernels._least_sum(bound, code), -1, lambda s, b: function(s) >= b),
+            (kernels._greatest_sum(bound, code), 1, lambda s, b: function(s) <= b),
+        ):
+            if not math.isfinite(end):
+                continue
+            inside = np.array([end - outward * (tolerance * (1 + abs(end)))], dtype=dtype)
+            assert holds(inside, bound) or np.isclose(function(inside), bound, atol=tolerance)
+            outside = np.array([end + outward * (0.01 * (1 + abs(end)))], dtype=dtype)
+            is_saturated = activation in ("tanh", "sigmoid") and bound in (-1, 0, 1)
+            assert (
+                is_saturated
+                or not holds(outside, bound)
+                or np.isclose(function(outside), bound, atol=tolerance)
+            )
+
+
+@given(st.integers(1, 40))
+def test_one_instance_and_any_number_of_classes(n_outputs):
+    assume(n_outputs >= 2)
+    rng = np.random.default_rng(n_outputs)
+    case = (rng.normal(size=(n_outputs, 1)), rng.normal(size=n_outputs), rng.normal(size=1),
+            rng.normal(size=(6, 1)), np.array([n_outputs - 1], dtype=np.int32))  # fmt: skip
+    measured = hidden_by_intervals(*case, "tanh")
+    expected = [
+        plain_accuracy(case[0] + np.multiply.outer(case[1], np.tanh(row)), case[4])
+        for row in case[3]
+    ]
+    assert measured.tolist() == expected
