@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,13 +27,14 @@ _BLOCK = 2**17  # activations of a layer held at once, unless one network has mo
 _GRAIN = 2**16  # activations worth waking another thread for
 
 
-class _Scratch(threading.local):
+class Scratch(threading.local):
     """Arrays that a thread uses again and again; fresh memory costs more than filling it."""
 
     def __init__(self) -> None:
         self._buffers: dict[int, Array] = {}
 
     def array(self, key: int, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return memory of the shape; the same for the same key, whatever was in it."""
         size = math.prod(shape)
         buffer = self._buffers.get(key)
         if buffer is None or buffer.size < size or buffer.dtype != dtype:
@@ -72,7 +73,7 @@ class BatchedEvaluator(SteppingEvaluator):
         self._activations: list[Array] = []
         self._staged: tuple[range, Sequence[Array]] = (range(0), ())
         self._moves: list[Array] = []
-        self._scratch = _Scratch()
+        self._scratch = Scratch()
         # Accuracy without weights is a count of right instances, which is quicker to find.
         self._counts_right = isinstance(fitness, Accuracy) and training.weights is None
 
@@ -141,19 +142,15 @@ class BatchedEvaluator(SteppingEvaluator):
 
     def _measure_networks(self, networks: Array, first_layer: int, below: Data) -> Array:
         """Return the fitness of networks (m, n_genes), given what their first layer sees."""
-        widest = max(layer.n_neurons for layer in self._architecture.layers)
-        step = max(1, _BLOCK // (widest * len(below)))
+        size = max(layer.n_neurons for layer in self._architecture.layers) * len(below)
         fitness = np.empty(len(networks))
 
-        def work(first: int, last: int) -> None:
-            for start in range(first, last, step):
-                here = slice(start, min(start + step, last))
-                matrices = self._architecture.matrices(networks[here])[first_layer:]
-                outputs = self._run(matrices, below.inputs.T)
-                fitness[here] = self._measure(outputs, below)
+        def work(here: slice) -> None:
+            matrices = self._architecture.matrices(networks[here])[first_layer:]
+            outputs = self._run(matrices, below.inputs.T)
+            fitness[here] = self._measure(outputs, below)
 
-        # A network to a core, not a product to all: the products of one network are small.
-        threads.share_out(work, len(networks), grain=1 + _GRAIN // (widest * len(below)))
+        share_out_blocks(work, len(networks), size)
         return fitness
 
     def _run(self, matrices: Sequence[Array], activations: Array) -> Array:
@@ -185,6 +182,29 @@ def weighted_sums(matrix: Array, activations: Array, out: Array | None = None) -
     sums: Array = np.matmul(matrix[..., :-1], activations, out=out)
     sums += matrix[..., -1:]
     return sums
+
+
+def share_out_blocks(work: Callable[[slice], None], n_networks: int, size: int) -> None:
+    """Call `work` for blocks of networks whose activations fit in the cache, on all cores.
+
+    A network goes to one core, not a product to all: the products of one network are small.
+
+    Parameters
+    ----------
+    work
+        Does the networks of a slice.
+    n_networks
+        How many there are.
+    size
+        Activations of a network's widest layer.
+    """
+    step = max(1, _BLOCK // size)
+
+    def work_range(first: int, last: int) -> None:
+        for start in range(first, last, step):
+            work(slice(start, min(start + step, last)))
+
+    threads.share_out(work_range, n_networks, grain=1 + _GRAIN // size)
 
 
 def _with_small_targets(data: Data) -> Data:

@@ -28,7 +28,7 @@ import numpy as np
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
 from coevo.evaluation import Data, _kernels
-from coevo.evaluation.batched import BatchedEvaluator, weighted_sums
+from coevo.evaluation.batched import BatchedEvaluator, Scratch, share_out_blocks, weighted_sums
 from coevo.fitness import Fitness
 from coevo.network import ACTIVATIONS, Architecture, Array
 from coevo.operators import Contest
@@ -79,27 +79,37 @@ class Surroundings:
             self.activations[layer + 1][neuron] = activations
         self.sums[layer][neuron] = sums
 
-    def outputs_with(self, matrices: list[Array], layer: int, neuron: int, sums: Array) -> Array:
+    def outputs_with(
+        self, matrices: list[Array], layer: int, neuron: int, sums: Array, scratch: Scratch
+    ) -> Array:
         """Return the outputs, (m, C, B), that other sums of one neuron, (m, B), would give."""
+        present = self.sums[min(layer + 1, self._n_layers - 1)]
+        moved = scratch.array(0, (len(sums), *present.shape), sums.dtype)
         if layer == self._n_layers - 1:
-            outputs = np.repeat(self.sums[layer][np.newaxis], len(sums), axis=0)
-            outputs[:, neuron] = sums
-            return outputs
+            moved[:] = present
+            moved[:, neuron] = sums
+            return moved
         shift = self._function(sums) - self.activations[layer + 1][neuron]
         outgoing = matrices[layer + 1][:, neuron]
-        moved = shift[:, np.newaxis, :] * outgoing[:, np.newaxis]
-        moved += self.sums[layer + 1]
-        return self._finish(matrices, layer + 1, moved)
+        np.multiply(shift[:, np.newaxis, :], outgoing[:, np.newaxis], out=moved)
+        moved += present
+        return self._run_on(matrices[layer + 2 :], moved, scratch)
 
-    def outputs_from(self, matrices: list[Array], layer: int) -> Array:
+    def outputs_from(self, matrices: list[Array], layer: int, scratch: Scratch) -> Array:
         """Return the outputs, (C, B), that follow from a layer's present sums."""
-        if layer >= self._n_layers:
+        if layer >= self._n_layers - 1:
             return self.sums[-1]
-        return self._finish(matrices, layer, self.sums[layer])
+        sums = scratch.array(0, self.sums[layer].shape, self.sums[layer].dtype)
+        sums[:] = self.sums[layer]
+        return self._run_on(matrices[layer + 1 :], sums, scratch)
 
-    def _finish(self, matrices: list[Array], layer: int, sums: Array) -> Array:
-        for matrix in matrices[layer + 1 :]:
-            sums = weighted_sums(matrix, self._function(sums))
+    def _run_on(self, matrices: list[Array], sums: Array, scratch: Scratch) -> Array:
+        """Run sums that lie in scratch memory, (…, H, B), through further layers."""
+        for depth, matrix in enumerate(matrices, start=1):
+            shape = (*sums.shape[:-2], len(matrix), sums.shape[-1])
+            above = scratch.array(depth % 2, shape, sums.dtype)
+            self._function(sums, out=sums)
+            sums = weighted_sums(matrix, sums, out=above)
         return sums
 
 
@@ -317,13 +327,17 @@ class DeltaEvaluator(BatchedEvaluator):
 
     def _run_upwards(self, layer: int, neuron: int, sums: Array, biases: Array) -> Array:
         """Run the layers above a changed neuron, a block of candidates at a time."""
-        widest = max(len(matrix) for matrix in self._matrices[layer:])
-        step = max(1, BLOCK_ELEMENTS // (widest * sums.shape[1]))
+        size = max(len(matrix) for matrix in self._matrices[layer:]) * sums.shape[1]
         fitness = np.empty(len(sums))
-        for start in range(0, len(sums), step):
-            rows = sums[start : start + step] + biases[start : start + step, np.newaxis]
-            outputs = self._surroundings.outputs_with(self._matrices, layer, neuron, rows)
-            fitness[start : start + step] = self._measure(outputs, self._batch)
+
+        def work(here: slice) -> None:
+            rows = sums[here] + biases[here, np.newaxis]
+            outputs = self._surroundings.outputs_with(
+                self._matrices, layer, neuron, rows, self._scratch
+            )
+            fitness[here] = self._measure(outputs, self._batch)
+
+        share_out_blocks(work, len(sums), size)
         return fitness
 
     def _validate_layer(self, layer: int, neurons: list[int]) -> Array:
@@ -337,7 +351,7 @@ class DeltaEvaluator(BatchedEvaluator):
             fitness = np.empty(len(neurons))
             for move, neuron in enumerate(neurons):
                 surroundings.move(matrices, layer, neuron, sums[move])
-                outputs = surroundings.outputs_from(matrices, layer + 1)[np.newaxis]
+                outputs = surroundings.outputs_from(matrices, layer + 1, self._scratch)[np.newaxis]
                 fitness[move] = self._measure(outputs, self._validation)[0]
         matrices[layer][neurons] = incoming
         surroundings.run(matrices, layer + 1)

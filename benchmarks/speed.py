@@ -1,0 +1,265 @@
+"""Evaluations per second of complete runs, beside batched NumPy and the machine's matrix product.
+
+Run it with `make bench`. Both sides are measured in turn within one run, because machines are
+noisy; what counts are the ratios. Rewrites benchmarks/results/speed.md, speed.json and growth.png.
+Real data are used where they are found (COEVO_DATA_HOME), random data of the same shape elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from baseline import Baseline, sgemm_rate
+from machine import describe_machine
+
+import coevo.operators
+import coevo.search
+from coevo import PAPER, Result, evolve
+from coevo.datasets import DatasetError, load, split
+from coevo.evaluation import _kernels
+from coevo.evaluation.delta import DeltaEvaluator
+from coevo.search import Search
+from coevo.variants import variant_settings
+
+RESULTS = Path(__file__).parent / "results"
+FLOORS = {"WBC": 10, "ESR": 40, "HAR": 45, "MNIST": 60}
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Training and validation data in the order in which `evolve` takes them."""
+
+    X_train: np.ndarray
+    y_train: np.ndarray
+    X_valid: np.ndarray
+    y_valid: np.ndarray
+
+    def evolve(self, settings) -> Result:
+        """Evolve a network on them."""
+        return evolve(self.X_train, self.y_train, self.X_valid, self.y_valid, settings)
+
+
+def random_data(n_inputs: int, n_classes: int, n_train: int, n_valid: int) -> Arrays:
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (n_train + n_valid, n_inputs)).astype(np.float32)
+    y = (X @ rng.normal(size=(n_inputs, n_classes)).astype(np.float32)).argmax(axis=1)
+    return Arrays(X[:n_train], y[:n_train], X[n_train:], y[n_train:])
+
+
+def find_data(name: str) -> tuple[Arrays, str]:
+    experiment = PAPER[name]
+    try:
+        parts = split(load(experiment.dataset, download=False), seed=0)
+    except DatasetError:
+        n_inputs, _, n_outputs = experiment.shape
+        n_valid = round(0.15 * experiment.n_instances)
+        n_train = experiment.n_instances - 2 * n_valid
+        return random_data(n_inputs, n_outputs, n_train, n_valid), "random"
+    train, valid = parts.train, parts.validation
+    return Arrays(train.inputs, train.labels, valid.inputs, valid.labels), "real"
+
+
+def measure_shape(name: str, seconds: float) -> dict[str, float | str]:
+    """Complete LECCDE runs at the paper's settings, between two measurements of the baseline."""
+    experiment = PAPER[name]
+    data, kind = find_data(name)
+    baseline = Baseline(experiment.shape, experiment.batch_size)
+    data.evolve(experiment.settings("LECCDE", seed=0, max_generations=3))  # compiles
+    rates, products, ours = [baseline.rate()], [sgemm_rate()], []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(ours) < 3:
+        # Short runs are repeated, so that a measurement is never a matter of milliseconds.
+        evaluations, taken = 0, 0.0
+        while taken < 0.5:
+            result = data.evolve(experiment.settings("LECCDE", seed=len(ours)))
+            evaluations += result.evaluations
+            taken += result.seconds
+        ours.append(evaluations / taken)
+        rates.append(baseline.rate(0.5))
+        products.append(sgemm_rate(0.5))
+    n_inputs, n_hidden, n_outputs = experiment.shape
+    rate = float(np.median(ours))
+    hidden_part = n_hidden / (n_hidden + n_outputs)
+    product = float(np.median(products))
+    return {
+        "shape": "-".join(map(str, experiment.shape)),
+        "batch": experiment.batch_size,
+        "population_size": experiment.population_size,
+        "data": kind,
+        "evaluations_per_second": rate,
+        "baseline": float(np.median(rates)),
+        "ratio": rate / float(np.median(rates)),
+        "floor": FLOORS[name],
+        "seconds_of_a_run": experiment.max_evaluations / rate,
+        "sgemm": product,
+        "part_of_sgemm": rate * hidden_part * 2 * experiment.batch_size * n_inputs / product,
+    }
+
+
+@contextmanager
+def stopwatch():
+    """Time the parts of a run from outside: the library holds no stopwatches."""
+    spent: dict[str, float] = defaultdict(float)
+    parts = [
+        (coevo.operators, "draw_lanes", "random numbers"),
+        (coevo.search, "draw_parents", "parents"),
+        (coevo.operators, "_cross_binomial", "trials"),
+        (DeltaEvaluator, "_hold_from", "product"),
+        (DeltaEvaluator, "rebase", "activations of the global solution"),
+        (_kernels, "sweep_hidden", "sweep and selection, hidden"),
+        (_kernels, "sweep_outputs", "sweep and selection, outputs"),
+        (DeltaEvaluator, "validate", "validation"),
+        (Search, "_evolve", "total"),
+    ]
+    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in parts]
+
+    def timed(function, label):
+        def wrapper(*arguments, **options):
+            start = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                spent[label] += time.perf_counter() - start
+
+        return wrapper
+
+    for (owner, name, label), (_, _, function) in zip(parts, originals, strict=True):
+        setattr(owner, name, timed(function, label))
+    try:
+        yield spent
+    finally:
+        for owner, name, function in originals:
+            setattr(owner, name, function)
+
+
+def measure_shares(name: str) -> dict[str, float]:
+    data, _ = find_data(name)
+    budget = min(PAPER[name].max_evaluations, 500_000)
+    with stopwatch() as spent:
+        data.evolve(PAPER[name].settings("LECCDE", seed=0, max_evaluations=budget))
+    total = spent.pop("total")
+    shares = {label: seconds / total for label, seconds in spent.items()}
+    shares["rest"] = 1 - sum(shares.values())
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def measure_growth(seconds: float) -> list[dict[str, float | str]]:
+    """561 inputs and 6 outputs: wider, deeper, and with a larger batch."""
+    data = random_data(561, 6, 10_000, 1000)
+    cases = [((h,), 500) for h in (50, 100, 200, 400, 800)]
+    cases += [((50, 50), 500), ((50, 50, 50), 500), ((50,), 5000)]
+    rows = []
+    for hidden, batch_size in cases:
+        settings = variant_settings(
+            "LECCDE", hidden_layer_sizes=hidden, batch_size=batch_size, seed=0,
+            max_evaluations=None, max_seconds=seconds,
+        )  # fmt: skip
+        data.evolve(settings)
+        result = data.evolve(settings)
+        # The initial sampling runs whole networks; what grows or not is the generations.
+        history = result.history.columns()
+        taken = history["seconds"][-1] - history["seconds"][0]
+        evaluations = history["evaluations"][-1] - history["evaluations"][0]
+        base = Baseline((561, *hidden, 6), batch_size).rate(seconds / 2)
+        rows.append({
+            "hidden": "-".join(map(str, hidden)),
+            "batch": batch_size,
+            "microseconds": 1e6 * taken / evaluations,
+            "baseline_microseconds": 1e6 / base,
+        })  # fmt: skip
+    return rows
+
+
+def plot_growth(rows: list[dict[str, float | str]], path: Path) -> None:
+    import matplotlib  # noqa: PLC0415  # only this benchmark draws
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    wide = [row for row in rows if "-" not in str(row["hidden"]) and row["batch"] == 500]
+    sizes = [int(row["hidden"]) for row in wide]
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    for key, label, style in (
+        ("baseline_microseconds", "batched NumPy, whole network", "s--"),
+        ("microseconds", "coevo, one neuron (complete run)", "o-"),
+    ):
+        axes.loglog(sizes, [row[key] for row in wide], style, label=label)
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.minorticks_off()
+    axes.set_xlabel("hidden neurons (561 inputs, 6 outputs, batch 500)")
+    axes.set_ylabel("microseconds per evaluation")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def make_report(shapes, shares, growth) -> str:
+    lines = [
+        "# Speed",
+        "",
+        "Complete LECCDE runs at the paper's settings, random numbers, selection and validation",
+        "included, beside a full forward pass of 20 networks in batched NumPy (accuracy only) with",
+        "the same shapes, threads and dtype, measured in turn within one run.",
+        "",
+        "| set | shape (batch, NP) | evaluations/s | batched NumPy | ratio | floor | seconds a run "
+        "| part of SGEMM rate |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, row in shapes.items():
+        lines.append(
+            f"| {name} | {row['shape']} ({row['batch']}, {row['population_size']}) "
+            f"| {row['evaluations_per_second']:,.0f} | {row['baseline']:,.0f} "
+            f"| {row['ratio']:.1f} | {row['floor']} | {row['seconds_of_a_run']:.2f} "
+            f"| {row['part_of_sgemm']:.0%} of {row['sgemm'] / 1e9:.0f} GFLOP/s |"
+        )
+    lines += ["", "The last column counts 2 · batch · inputs for each evaluation of a hidden",
+              "neuron, of the rate of a 2048³ float32 product in the same run.",
+              "", "## Where the time goes", ""]  # fmt: skip
+    for name, parts in shares.items():
+        text = ", ".join(f"{label} {share:.0%}" for label, share in parts.items())
+        lines.append(f"- {name}: {text}.")
+    lines += ["", "## How cost grows", "",
+              "561 inputs, 6 outputs, NP 20, microseconds for each evaluation.", "",
+              "| hidden layers | batch | coevo | batched NumPy | ratio |",
+              "|---|---|---|---|---|"]  # fmt: skip
+    for row in growth:
+        ratio = row["baseline_microseconds"] / row["microseconds"]
+        lines.append(
+            f"| {row['hidden']} | {row['batch']} | {row['microseconds']:.1f} "
+            f"| {row['baseline_microseconds']:.0f} | {ratio:.0f} |"
+        )
+    lines += ["", "![growth](growth.png)", "", f"Measured with `make bench`. {describe_machine()}"]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=8, help="for each shape")
+    parser.add_argument("--shapes", nargs="*", default=list(FLOORS), choices=list(FLOORS))
+    arguments = parser.parse_args()
+    shapes, shares = {}, {}
+    for name in arguments.shapes:
+        shapes[name] = measure_shape(name, arguments.seconds)
+        shares[name] = measure_shares(name)
+        print(name, {key: value if isinstance(value, str) else round(value, 3)
+                     for key, value in shapes[name].items()}, flush=True)  # fmt: skip
+    growth = measure_growth(arguments.seconds / 4)
+    RESULTS.mkdir(exist_ok=True)
+    plot_growth(growth, RESULTS / "growth.png")
+    content = {"shapes": shapes, "shares": shares, "growth": growth, "on": describe_machine()}
+    (RESULTS / "speed.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    report = make_report(shapes, shares, growth)
+    (RESULTS / "speed.md").write_text(report, encoding="utf-8")
+    print(report)
+
+
+if __name__ == "__main__":
+    main()
