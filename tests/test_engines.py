@@ -1,5 +1,7 @@
 """The engines against the reference: the same decisions, the same network, over whole runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import make_classification_data
@@ -12,7 +14,7 @@ from coevo.evaluation import delta as delta_module
 from coevo.evaluation.batched import BatchedEvaluator
 from coevo.evaluation.delta import DeltaEvaluator
 from coevo.evaluation.reference import ReferenceEvaluator
-from coevo.fitness import Accuracy, CrossEntropy
+from coevo.fitness import FITNESSES, Accuracy, ClippedMargin, CustomFitness, FBeta, Profit
 from coevo.network import ACTIVATIONS, Architecture
 from coevo.search import Search
 from coevo.variants import VARIANTS, variant_settings
@@ -147,28 +149,59 @@ def test_delta_says_what_it_serves():
         )
 
 
+MEASURES = [
+    *FITNESSES.values(),
+    FBeta(2.0, "macro"),
+    ClippedMargin(0.5),
+    Profit(np.arange(16).reshape(4, 4)),
+    CustomFitness(lambda targets, outputs: outputs[np.arange(len(targets)), targets].mean()),
+]
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
 @pytest.mark.parametrize("hidden_layer_sizes", [(), (7,), (6, 5)])
-def test_other_measures_get_the_same_outputs(hidden_layer_sizes):
-    """The candidates of every neuron, measured by a smooth measure that sees each output."""
+def test_every_measure_is_the_references(hidden_layer_sizes, measure, is_weighted):
+    """Every neuron's candidates, before and after moves, on training and validation data."""
     architecture, training, validation = make_parts(4, hidden_layer_sizes)
-    decomposition = decompose("neuron", architecture)
     rng = np.random.default_rng(8)
-    arguments = (architecture, decomposition, CrossEntropy(), training, validation)
-    reference, delta = ReferenceEvaluator(*arguments), DeltaEvaluator(*arguments)
-    for engine in (reference, delta):
+    if measure.task == "regression":
+        training = replace(training, targets=rng.normal(size=(len(training), 4)))
+        validation = replace(validation, targets=rng.normal(size=(len(validation), 4)))
+    if is_weighted:
+        if isinstance(measure, CustomFitness):
+            measure = CustomFitness(
+                lambda y, outputs, weights: weights @ outputs[np.arange(len(y)), y]
+            )
+        training = replace(training, weights=rng.uniform(0.1, 2, len(training)))
+        validation = replace(validation, weights=rng.uniform(0.1, 2, len(validation)))
+    decomposition = decompose("neuron", architecture)
+    arguments = (architecture, decomposition, measure, training, validation)
+    engines = [
+        engine(*arguments) for engine in (ReferenceEvaluator, DeltaEvaluator, BatchedEvaluator)
+    ]
+    for engine in engines:
         engine.rebase(np.linspace(-1, 1, architecture.n_genes), slice(0, 50))
     for block in decomposition.blocks:
         vectors = rng.normal(size=(len(block), 6, decomposition.sizes[block.start]))
-        for engine in (reference, delta):
-            engine.stage(block, (vectors[:, :3], vectors[:, 3:]))
-        for k, i in enumerate(block):
-            np.testing.assert_allclose(delta.evaluate(i), reference.evaluate(i), rtol=1e-9)
-            for engine in (reference, delta):
-                engine.replace(i, vectors[k, 3], None if i % 2 else 3)
-    np.testing.assert_allclose(
-        delta.evaluate_global_solution(), reference.evaluate_global_solution(), rtol=1e-9
-    )
-    np.testing.assert_allclose(delta.validate(), reference.validate(), rtol=1e-9)
+        contests = [
+            make_contest(
+                vectors[:, :3].copy(), vectors[:, 3:],
+                champions=np.full(len(block), 7), from_targets=np.full((len(block), 3), 0.01),
+            )
+            for _ in engines
+        ]  # fmt: skip
+        for engine, contest in zip(engines, contests, strict=True):
+            engine.sweep(block, contest)
+            np.testing.assert_allclose(contest.fitness, contests[0].fitness, rtol=1e-9)
+            np.testing.assert_array_equal(contest.champions, contests[0].champions)
+            np.testing.assert_array_equal(contest.wins, contests[0].wins)
+    now = [engine.evaluate_global_solution() for engine in engines]
+    moves = [engine.validate() for engine in engines]
+    assert len(moves[0]) == len(decomposition)
+    for other in (1, 2):
+        np.testing.assert_allclose(now[other], now[0], rtol=1e-9)
+        np.testing.assert_allclose(moves[other], moves[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("hidden_layer_sizes", [(20,), (12, 10)])

@@ -270,7 +270,7 @@ def _hold_contest(sweep, contest, k, low, high, measured):
 
 
 @compiled
-def _activate(total, activation):
+def activate(total, activation):
     """Return ψ of a sum."""
     real = type(total)
     if activation == TANH:
@@ -308,7 +308,7 @@ def sweep_hidden(sweep, contest, activations, next_matrix, activation):
             part, j = divmod(candidate, n_candidates)
             row, bias = sweep.sums[part, k, j], sweep.biases[part, k, j]
             for b in range(n_instances):
-                after[b] = _activate(row[b] + bias, activation)
+                after[b] = activate(row[b] + bias, activation)
             for c in range(len(weights)):
                 output, weight = sweep.outputs[c], weights[c]
                 for b in range(n_instances):

@@ -19,17 +19,29 @@ deep network the layers above are run again from the moved sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
+from coevo import threads
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
-from coevo.evaluation import Data, _kernels
+from coevo.evaluation import Data, _kernels, _measures
 from coevo.evaluation.batched import BatchedEvaluator, Scratch, share_out_blocks, weighted_sums
-from coevo.fitness import Fitness
+from coevo.fitness import (
+    AbsoluteError,
+    BalancedAccuracy,
+    ClippedMargin,
+    CrossEntropy,
+    FBeta,
+    Fitness,
+    Matthews,
+    Profit,
+    SquaredError,
+)
 from coevo.network import ACTIVATIONS, Architecture, Array
 from coevo.operators import Contest
 
@@ -111,6 +123,53 @@ class Surroundings:
             self._function(sums, out=sums)
             sums = weighted_sums(matrix, sums, out=above)
         return sums
+
+
+# ------------------------------------------------------------ measures that have compiled loops
+
+
+def _count(fitness: Any, candidates: _measures.Candidates, targets: Array, weights: Array) -> Array:
+    n_outputs = len(candidates.outputs)
+    counts = np.empty((len(candidates.sums), n_outputs, n_outputs))
+    _share_out(_measures.count_classes, candidates, targets, weights, into=counts)
+    measured: Array = fitness.measure(counts)
+    return measured
+
+
+def _add_up(
+    kernel: Callable[..., Any],
+    parameters: Callable[[Any], tuple[Any, ...]],
+    fitness: Fitness,
+    candidates: _measures.Candidates,
+    targets: Array,
+    weights: Array,
+) -> Array:
+    measured = np.empty(len(candidates.sums))
+    parts = weights / weights.sum()
+    _share_out(kernel, candidates, targets, parts, *parameters(fitness), into=measured)
+    return measured
+
+
+def _share_out(kernel: Callable[..., Any], candidates: Any, *arguments: Any, into: Array) -> None:
+    def work(first: int, last: int) -> None:
+        kernel(candidates, *arguments, first, last, into)
+
+    grain = 1 + _GRAIN // candidates.outputs.size
+    threads.share_out(work, len(candidates.sums), grain)
+
+
+_GRAIN = 2**15  # outputs worth waking another thread for
+
+_COMPILED: dict[type[Fitness], Callable[..., Array]] = {
+    BalancedAccuracy: _count,
+    FBeta: _count,
+    Matthews: _count,
+    Profit: _count,
+    CrossEntropy: partial(_add_up, _measures.sum_cross_entropy, lambda fitness: ()),
+    ClippedMargin: partial(_add_up, _measures.sum_margins, lambda fitness: (fitness.limit,)),
+    SquaredError: partial(_add_up, _measures.sum_errors, lambda fitness: (True,)),
+    AbsoluteError: partial(_add_up, _measures.sum_errors, lambda fitness: (False,)),
+}
 
 
 class DeltaEvaluator(BatchedEvaluator):
@@ -225,8 +284,11 @@ class DeltaEvaluator(BatchedEvaluator):
         self._held = range(0)
 
     def evaluate(self, i: int) -> Array:
-        """Run the layers above the changed neuron."""
-        measure = partial(self._run_upwards, *self._places[i])
+        """Measure in compiled loops next to the outputs, further below run the layers above."""
+        layer, neuron = self._places[i]
+        measure = partial(self._run_upwards, layer, neuron)
+        if layer >= len(self._matrices) - 2 and type(self._fitness) in _COMPILED:
+            measure = partial(self._measure_compiled, layer, neuron)
         return np.concatenate([measure(sums, biases) for sums, biases in self._candidate_sums(i)])
 
     def replace(self, i: int, individual: Array, candidate: int | None) -> None:
@@ -339,6 +401,24 @@ class DeltaEvaluator(BatchedEvaluator):
 
         share_out_blocks(work, len(sums), size)
         return fitness
+
+    def _measure_compiled(self, layer: int, neuron: int, sums: Array, biases: Array) -> Array:
+        """Measure candidates of a last hidden or an output neuron, shared out among the cores."""
+        outputs = self._surroundings.sums[-1]
+        if layer == len(self._matrices) - 1:
+            slopes = np.zeros(len(outputs), dtype=outputs.dtype)
+            slopes[neuron] = 1
+            now, activation = outputs[neuron], _kernels.IDENTITY
+        else:
+            slopes = self._matrices[-1][:, neuron]
+            now, activation = self._surroundings.activations[-1][neuron], self._activation_code
+        candidates = _measures.Candidates(sums, biases, outputs, slopes, now, activation)
+        weights = self._batch.weights
+        if weights is None:
+            weights = np.ones(len(self._batch))
+        return _COMPILED[type(self._fitness)](
+            self._fitness, candidates, self._batch.targets, weights
+        )
 
     def _validate_layer(self, layer: int, neurons: list[int]) -> Array:
         """Move some neurons of a layer, one after the other, and measure after each."""
