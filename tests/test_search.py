@@ -149,6 +149,21 @@ def test_same_seed_same_run(variant, synchronous):
     assert not np.array_equal(first.state.global_solution, other.state.global_solution)
 
 
+@pytest.mark.parametrize("decomposition", ["whole", "layer", "neuron"])
+def test_each_layer_may_have_its_initial_range(decomposition):
+    settings = Settings(
+        hidden_layer_sizes=(3,),
+        initial_range=[0.01, 2],
+        decomposition=decomposition,
+        seed=1,
+        batch_size=20,
+    )
+    search = make_search(settings)
+    networks = np.stack([search._compose(np.full(len(search.decomposition), j)) for j in range(20)])
+    assert 0.009 < np.abs(networks[:, :15]).max() <= 0.01
+    assert 1.8 < np.abs(networks[:, 15:]).max() <= 2
+
+
 def test_stepping_is_running():
     stepped, run = make_search(small()), make_search(small())
     for generation in stepped:

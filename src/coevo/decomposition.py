@@ -18,7 +18,7 @@ Genes = slice | Array
 """Where a subpopulation's genes lie in the genotype: a slice if they are neighbours."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decomposition:
     """A partition of the genotype into subcomponents, one subpopulation each.
 
@@ -28,17 +28,24 @@ class Decomposition:
         One of `NAMES`, or "custom".
     groups
         The genes of each subpopulation, in the order in which the search visits them.
-    first_layers
-        For each subpopulation, the first layer whose neurons it owns genes of.
+    sizes
+        How many genes each subpopulation has.
+    layer_of_gene : integer array of shape (n_genes,)
+        The layer that each gene of the genotype belongs to.
     """
 
     name: str
     groups: tuple[Genes, ...]
     sizes: tuple[int, ...]
-    first_layers: tuple[int, ...]
+    layer_of_gene: Array
 
     def __len__(self) -> int:
         return len(self.groups)
+
+    @cached_property
+    def first_layers(self) -> tuple[int, ...]:
+        """For each subpopulation, the first layer whose neurons it owns genes of."""
+        return tuple(int(self.layer_of_gene[group].min()) for group in self.groups)
 
     @cached_property
     def blocks(self) -> tuple[range, ...]:
@@ -94,15 +101,10 @@ def decompose(
 
 
 def _from_groups(name: str, groups: list[Genes], architecture: Architecture) -> Decomposition:
-    layer_stops = np.array([layer.stop for layer in architecture.layers])
-    first_genes = [
-        group.start if isinstance(group, slice) else int(group.min()) for group in groups
-    ]
-    sizes = [
-        group.stop - group.start if isinstance(group, slice) else group.size for group in groups
-    ]
-    first_layers = np.searchsorted(layer_stops, first_genes, side="right")
-    return Decomposition(name, tuple(groups), tuple(sizes), tuple(int(k) for k in first_layers))
+    genes_per_layer = [layer.stop - layer.start for layer in architecture.layers]
+    layer_of_gene = np.repeat(np.arange(len(genes_per_layer)), genes_per_layer)
+    sizes = tuple(layer_of_gene[group].size for group in groups)
+    return Decomposition(name, tuple(groups), sizes, layer_of_gene)
 
 
 def _check_groups(

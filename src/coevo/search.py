@@ -294,12 +294,15 @@ class Search:
         else:
             batches = Batches.all_instances(n_instances)
         dtype = np.dtype(settings.dtype)
-        size, reach = settings.population_size, settings.initial_range
-        sizes = self.decomposition.sizes
-        subpopulations = [
-            rng.uniform(-reach, reach, (len(block), size, sizes[block.start])).astype(dtype)
-            for block in self.decomposition.blocks
-        ]
+        size, sizes = settings.population_size, self.decomposition.sizes
+        layers = self.decomposition.layer_of_gene
+        reach = np.broadcast_to(settings.initial_range, layers.max() + 1)[layers]
+        subpopulations = []
+        for block in self.decomposition.blocks:
+            individuals = rng.uniform(-1, 1, (len(block), size, sizes[block.start]))
+            for k, i in enumerate(block):
+                individuals[k] *= reach[self.decomposition.groups[i]]
+            subpopulations.append(individuals.astype(dtype))
         n_subpopulations = len(self.decomposition)
         return SearchState(
             rng=rng,

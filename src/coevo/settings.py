@@ -57,7 +57,8 @@ class Settings:
         How many random networks, as a multiple of NP, the initial fitness is averaged over (the
         paper's `trial`); not used if there is only one subpopulation.
     initial_range
-        Initial weights and biases are uniform in [−initial_range, initial_range].
+        Initial weights and biases are uniform in [−initial_range, initial_range]. One number, or
+        one for each layer, the output layer included.
     max_evaluations
         End after the first generation with which this many networks have been evaluated for
         fitness, initial sampling included, validation not. None for no limit; so for those below.
@@ -92,7 +93,7 @@ class Settings:
     crossover: str = "binomial"
     synchronous: bool = True
     sampling_rounds: int = 5
-    initial_range: float = 4.0
+    initial_range: float | tuple[float, ...] = 4.0
     max_evaluations: int | None = 500_000
     max_generations: int | None = None
     max_seconds: float | None = None
@@ -137,7 +138,7 @@ class Settings:
         check_real("decay", self.decay, 0, 1)
         check_real("scale_factor", self.scale_factor, 0, above=True)
         check_real("crossover_rate", self.crossover_rate, 0, 1)
-        check_real("initial_range", self.initial_range, 0, above=True)
+        self._check_initial_range()
         for count in ("max_evaluations", "max_generations", "patience", "n_threads"):
             if getattr(self, count) is not None:
                 check_integer(count, getattr(self, count), 1)
@@ -147,6 +148,20 @@ class Settings:
             check_real("target_fitness", self.target_fitness)
         if self.seed is not None:
             check_integer("seed", self.seed, 0)
+
+    def _check_initial_range(self) -> None:
+        if not isinstance(self.initial_range, Sequence) or isinstance(self.initial_range, str):
+            check_real("initial_range", self.initial_range, 0, above=True)
+            return
+        object.__setattr__(self, "initial_range", tuple(self.initial_range))
+        n_layers = len(self.hidden_layer_sizes) + 1
+        if len(self.initial_range) != n_layers:
+            raise ValueError(
+                f"initial_range must be one number or {n_layers}, one for each layer, got "
+                f"{len(self.initial_range)}"
+            )
+        for layer, reach in enumerate(self.initial_range):
+            check_real(f"initial_range[{layer}]", reach, 0, above=True)
 
     @property
     def has_end(self) -> bool:
