@@ -25,6 +25,7 @@ from coevo import PAPER, Result, evolve
 from coevo.datasets import DatasetError, load, split
 from coevo.evaluation import _kernels
 from coevo.evaluation.delta import DeltaEvaluator
+from coevo.fitness import FITNESSES
 from coevo.search import Search
 from coevo.variants import variant_settings
 
@@ -162,19 +163,38 @@ def measure_growth(seconds: float) -> list[dict[str, float | str]]:
             max_evaluations=None, max_seconds=seconds,
         )  # fmt: skip
         data.evolve(settings)
-        result = data.evolve(settings)
-        # The initial sampling runs whole networks; what grows or not is the generations.
-        history = result.history.columns()
-        taken = history["seconds"][-1] - history["seconds"][0]
-        evaluations = history["evaluations"][-1] - history["evaluations"][0]
+        cost = cost_of_generations(data.evolve(settings))
         base = Baseline((561, *hidden, 6), batch_size).rate(seconds / 2)
         rows.append({
             "hidden": "-".join(map(str, hidden)),
             "batch": batch_size,
-            "microseconds": 1e6 * taken / evaluations,
+            "microseconds": cost,
             "baseline_microseconds": 1e6 / base,
         })  # fmt: skip
     return rows
+
+
+def measure_measures(seconds: float) -> dict[str, float]:
+    """Microseconds for each evaluation with each measure, on MNIST's shape."""
+    experiment = PAPER["MNIST"]
+    data, _ = find_data("MNIST")
+    costs = {}
+    for name, measure in FITNESSES.items():
+        if measure.task == "regression":
+            continue
+        settings = experiment.settings(
+            "LECCDE", seed=0, fitness=name, max_evaluations=None, max_seconds=seconds
+        )
+        data.evolve(experiment.settings("LECCDE", seed=0, fitness=name, max_generations=1))
+        costs[name] = cost_of_generations(data.evolve(settings))
+    return costs
+
+
+def cost_of_generations(result: Result) -> float:
+    """Microseconds for each evaluation, the initial sampling of whole networks left out."""
+    history = result.history.columns()
+    taken = history["seconds"][-1] - history["seconds"][0]
+    return 1e6 * taken / (history["evaluations"][-1] - history["evaluations"][0])
 
 
 def plot_growth(rows: list[dict[str, float | str]], path: Path) -> None:
@@ -201,7 +221,7 @@ def plot_growth(rows: list[dict[str, float | str]], path: Path) -> None:
     plt.close(figure)
 
 
-def make_report(shapes, shares, growth) -> str:
+def make_report(shapes, shares, growth, costs) -> str:
     lines = [
         "# Speed",
         "",
@@ -236,6 +256,12 @@ def make_report(shapes, shares, growth) -> str:
             f"| {row['hidden']} | {row['batch']} | {row['microseconds']:.1f} "
             f"| {row['baseline_microseconds']:.0f} | {ratio:.0f} |"
         )
+    lines += ["", "## What measures cost", "",
+              "784-60-10, batch 1000, NP 60.", "",
+              "| fitness | microseconds for each evaluation | × accuracy |",
+              "|---|---|---|"]  # fmt: skip
+    for name, cost in costs.items():
+        lines.append(f"| {name} | {cost:.1f} | {cost / costs['accuracy']:.1f} |")
     lines += ["", "![growth](growth.png)", "", f"Measured with `make bench`. {describe_machine()}"]
     return "\n".join(lines) + "\n"
 
@@ -252,11 +278,18 @@ def main() -> None:
         print(name, {key: value if isinstance(value, str) else round(value, 3)
                      for key, value in shapes[name].items()}, flush=True)  # fmt: skip
     growth = measure_growth(arguments.seconds / 4)
+    costs = measure_measures(arguments.seconds / 2)
     RESULTS.mkdir(exist_ok=True)
     plot_growth(growth, RESULTS / "growth.png")
-    content = {"shapes": shapes, "shares": shares, "growth": growth, "on": describe_machine()}
+    content = {
+        "shapes": shapes,
+        "shares": shares,
+        "growth": growth,
+        "measures": costs,
+        "on": describe_machine(),
+    }
     (RESULTS / "speed.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    report = make_report(shapes, shares, growth)
+    report = make_report(shapes, shares, growth, costs)
     (RESULTS / "speed.md").write_text(report, encoding="utf-8")
     print(report)
 
