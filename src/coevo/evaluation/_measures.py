@@ -1,9 +1,9 @@
 """Compiled measures of a neuron's candidates: the outputs are formed, measured and forgotten.
 
 With everything else fixed, output c of instance k is outputs_ck + slopes_c (ψ(s) − now_k) for a
-candidate whose sum there is s. Each loop forms these C numbers for one candidate and instance at a
-time and adds up what the measure makes of them, so nothing of size candidates × instances × outputs
-is ever stored. The formulas are those of `coevo.fitness`.
+candidate whose sum there is s. Each loop forms these numbers for one candidate at a time, an output
+after the other, and adds up what the measure makes of them, so nothing of size candidates ×
+instances × outputs is ever stored. The formulas are those of `coevo.fitness`.
 """
 
 from __future__ import annotations
@@ -46,12 +46,11 @@ class Candidates(NamedTuple):
 
 
 @compiled
-def _form_outputs(candidates, j, k, moved):
-    """Write the outputs of candidate j for instance k into moved, (C,)."""
-    total = candidates.sums[j, k] + candidates.biases[j]
-    shift = activate(total, candidates.activation) - candidates.now[k]
-    for c in range(len(moved)):
-        moved[c] = candidates.outputs[c, k] + candidates.slopes[c] * shift
+def _find_shift(candidates, j, shift):
+    """Write how far candidate j moves the neuron's activation, for each instance, into (B,)."""
+    row, bias = candidates.sums[j], candidates.biases[j]
+    for k in range(len(shift)):
+        shift[k] = activate(row[k] + bias, candidates.activation) - candidates.now[k]
 
 
 @compiled
@@ -60,16 +59,22 @@ def count_classes(candidates, targets, weights, first, last, counts):
 
     targets: (B,) int32, weights: (B,), counts: (m, C, C) float64, written.
     """
-    moved = np.empty_like(candidates.outputs[:, 0])
+    n_outputs, n_instances = candidates.outputs.shape
+    shift, largest = np.empty_like(candidates.now), np.empty_like(candidates.now)
+    chosen = np.empty(n_instances, dtype=np.int32)
     for j in range(first, last):
+        _find_shift(candidates, j, shift)
+        largest[:] = -np.inf
+        for c in range(n_outputs):
+            output, slope = candidates.outputs[c], candidates.slopes[c]
+            for k in range(n_instances):
+                moved = output[k] + slope * shift[k]
+                is_larger = moved > largest[k]
+                largest[k] = moved if is_larger else largest[k]
+                chosen[k] = np.int32(c) if is_larger else chosen[k]
         counts[j] = 0
-        for k in range(len(targets)):
-            _form_outputs(candidates, j, k, moved)
-            chosen = 0
-            for c in range(1, len(moved)):
-                if moved[c] > moved[chosen]:
-                    chosen = c
-            counts[j, targets[k], chosen] += weights[k]
+        for k in range(n_instances):
+            counts[j, targets[k], chosen[k]] += weights[k]
 
 
 @compiled
@@ -78,34 +83,49 @@ def sum_cross_entropy(candidates, targets, weights, first, last, measured):
 
     targets: (B,) int32, weights: (B,) that sum to 1, measured: (m,) float64, written.
     """
-    moved = np.empty_like(candidates.outputs[:, 0])
+    n_outputs, n_instances = candidates.outputs.shape
+    shift, largest = np.empty_like(candidates.now), np.empty_like(candidates.now)
+    total = np.empty_like(candidates.now)
     for j in range(first, last):
+        _find_shift(candidates, j, shift)
+        largest[:] = -np.inf
+        for c in range(n_outputs):
+            output, slope = candidates.outputs[c], candidates.slopes[c]
+            for k in range(n_instances):
+                moved = output[k] + slope * shift[k]
+                largest[k] = moved if moved > largest[k] else largest[k]
+        total[:] = 0
+        for c in range(n_outputs):
+            output, slope = candidates.outputs[c], candidates.slopes[c]
+            for k in range(n_instances):
+                total[k] += math.exp(output[k] + slope * shift[k] - largest[k])
         fitness = 0.0
-        for k in range(len(targets)):
-            _form_outputs(candidates, j, k, moved)
-            largest = moved[0]
-            for c in range(1, len(moved)):
-                largest = max(largest, moved[c])
-            total = moved[0] - moved[0]  # a zero of the right type
-            for c in range(len(moved)):
-                total += math.exp(moved[c] - largest)
-            fitness += weights[k] * (moved[targets[k]] - largest - math.log(total))
+        for k in range(n_instances):
+            y = targets[k]
+            own = candidates.outputs[y, k] + candidates.slopes[y] * shift[k]
+            fitness += weights[k] * (own - largest[k] - math.log(total[k]))
         measured[j] = fitness
 
 
 @compiled
 def sum_margins(candidates, targets, weights, limit, first, last, measured):
     """Add up the clipped margins, for the candidates from first to last; see above."""
-    moved = np.empty_like(candidates.outputs[:, 0])
+    n_outputs, n_instances = candidates.outputs.shape
+    shift, rival = np.empty_like(candidates.now), np.empty_like(candidates.now)
     for j in range(first, last):
+        _find_shift(candidates, j, shift)
+        rival[:] = -np.inf
+        for c in range(n_outputs):
+            output, slope, place = candidates.outputs[c], candidates.slopes[c], np.int32(c)
+            for k in range(n_instances):
+                moved = output[k] + slope * shift[k]
+                is_stronger = (moved > rival[k]) & (targets[k] != place)
+                rival[k] = moved if is_stronger else rival[k]
         fitness = 0.0
-        for k in range(len(targets)):
-            _form_outputs(candidates, j, k, moved)
-            rival = -np.inf
-            for c in range(len(moved)):
-                if c != targets[k]:
-                    rival = max(rival, moved[c])
-            fitness += weights[k] * min(limit, moved[targets[k]] - rival)
+        for k in range(n_instances):
+            y = targets[k]
+            own = candidates.outputs[y, k] + candidates.slopes[y] * shift[k]
+            fitness += weights[k] * min(limit, own - rival[k])
         measured[j] = fitness
 
 
@@ -115,14 +135,14 @@ def sum_errors(candidates, targets, weights, is_squared, first, last, measured):
 
     targets: (B, C), weights: (B,) that sum to 1, measured: (m,) float64, written.
     """
-    moved = np.empty_like(candidates.outputs[:, 0])
+    n_outputs, n_instances = candidates.outputs.shape
+    shift = np.empty_like(candidates.now)
     for j in range(first, last):
+        _find_shift(candidates, j, shift)
         fitness = 0.0
-        for k in range(len(targets)):
-            _form_outputs(candidates, j, k, moved)
-            error = 0.0
-            for c in range(len(moved)):
-                difference = abs(moved[c] - targets[k, c])
-                error += difference * difference if is_squared else difference
-            fitness -= weights[k] * error / len(moved)
-        measured[j] = fitness
+        for c in range(n_outputs):
+            output, slope = candidates.outputs[c], candidates.slopes[c]
+            for k in range(n_instances):
+                error = abs(output[k] + slope * shift[k] - targets[k, c])
+                fitness -= weights[k] * (error * error if is_squared else error)
+        measured[j] = fitness / n_outputs
