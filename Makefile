@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench docs reproduce-wbc clean
+.PHONY: demo test lint bench docs study reproduce-wbc clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -26,6 +26,12 @@ bench: $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Minutes; `coevo study run paper` is the whole of it. The report lands in out/.
+study: $(VENV)/.demo
+	mkdir -p out
+	$(BIN)/coevo study run quick --store out/quick.sqlite
+	$(BIN)/coevo study report quick --store out/quick.sqlite --output out/quick
 
 # 20 seeds of each variant on WBC at the paper's settings; rewrites benchmarks/results/wbc.*
 reproduce-wbc: $(VENV)/.dev

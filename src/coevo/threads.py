@@ -12,6 +12,7 @@ from itertools import pairwise
 from threadpoolctl import ThreadpoolController
 
 _n_threads: ContextVar[int] = ContextVar("n_threads", default=1)
+_products_use_all: ContextVar[bool] = ContextVar("products_use_all", default=True)
 
 
 @cache
@@ -35,15 +36,35 @@ def available_threads() -> int:
 
 
 @contextmanager
-def limit(n_threads: int | None) -> Iterator[int]:
-    """Use `n_threads` cores within this context, as many as are available if None."""
+def limit(n_threads: int | None, products_use_all: bool = True) -> Iterator[int]:
+    """Use so many cores within this context.
+
+    Parameters
+    ----------
+    n_threads
+        How many; as many as are available if None.
+    products_use_all
+        Whether a matrix product may use all of them. An engine whose products are small is better
+        off with one core for each product, and the products shared out: threads that wait for
+        each other over small work crawl on a busy machine.
+    """
     n = available_threads() if n_threads is None else n_threads
-    token = _n_threads.set(n)
+    tokens = _n_threads.set(n), _products_use_all.set(products_use_all)
     try:
-        with _controller().limit(limits=n, user_api="blas"):
+        with _controller().limit(limits=n if products_use_all else 1, user_api="blas"):
             yield n
     finally:
-        _n_threads.reset(token)
+        _n_threads.reset(tokens[0])
+        _products_use_all.reset(tokens[1])
+
+
+@contextmanager
+def _one_core_a_product() -> Iterator[None]:
+    if not _products_use_all.get():
+        yield  # so it is already; asking the library again would cost more than it saves
+        return
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
 
 
 def share_out(work: Callable[[int, int], object], n_items: int, grain: int) -> None:
@@ -66,7 +87,7 @@ def share_out(work: Callable[[int, int], object], n_items: int, grain: int) -> N
     if n_parts == 1:
         work(0, n_items)
         return
-    with _controller().limit(limits=1, user_api="blas"):
+    with _one_core_a_product():
         others = [_pool(n_parts - 1).submit(work, *part) for part in ranges[1:]]
         try:
             work(*ranges[0])

@@ -63,6 +63,11 @@ class Evaluator(Protocol):
         """Number of training instances."""
         ...
 
+    @property
+    def has_large_products(self) -> bool:
+        """Whether its matrix products are worth all cores, see `coevo.threads.limit`."""
+        ...
+
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
         """Return the fitness, on some training instances, of complete networks.
 
@@ -126,6 +131,8 @@ class SteppingEvaluator(ABC):
     This is the inner loop of Algorithm 1 as it stands in the paper. An engine may take it in other
     steps as long as the outcome is the same.
     """
+
+    has_large_products = False
 
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Take the subpopulations one after the other."""

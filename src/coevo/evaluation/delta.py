@@ -19,157 +19,23 @@ deep network the layers above are run again from the moved sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
-from coevo import threads
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
-from coevo.evaluation import Data, _kernels, _measures
-from coevo.evaluation.batched import BatchedEvaluator, Scratch, share_out_blocks, weighted_sums
-from coevo.fitness import (
-    AbsoluteError,
-    BalancedAccuracy,
-    ClippedMargin,
-    CrossEntropy,
-    FBeta,
-    Fitness,
-    Matthews,
-    Profit,
-    SquaredError,
-)
+from coevo.evaluation import Data, _kernels, _measures, measuring
+from coevo.evaluation.batched import BatchedEvaluator, share_out_blocks, weighted_sums
+from coevo.evaluation.surroundings import Surroundings
+from coevo.fitness import Fitness
 from coevo.network import ACTIVATIONS, Architecture, Array
 from coevo.operators import Contest
 
 BLOCK_ELEMENTS = 4 * 2**20
 """Candidates' sums held at once: 16 MB in float32."""
-
-
-class Surroundings:
-    """The global solution's activations on some instances.
-
-    Parameters
-    ----------
-    architecture
-        The network's.
-    inputs : array of shape (n_instances, n_inputs)
-
-    Attributes
-    ----------
-    activations : list of arrays of shape (n, B)
-        What each layer sees: the inputs, then each hidden layer's activations.
-    sums : list of arrays of shape (H, B)
-        Each layer's weighted sums; the last are the outputs.
-    """
-
-    def __init__(self, architecture: Architecture, inputs: Array) -> None:
-        self._function = ACTIVATIONS[architecture.activation]
-        self._n_layers = len(architecture.layers)
-        self.activations: list[Array] = [inputs.T]
-        self.sums: list[Array] = []
-
-    def run(self, matrices: list[Array], first_layer: int = 0) -> None:
-        """Run the network from a layer on."""
-        del self.activations[first_layer + 1 :], self.sums[first_layer:]
-        for matrix in matrices[first_layer:]:
-            sums = weighted_sums(matrix, self.activations[-1])
-            self.sums.append(sums)
-            if len(self.sums) < self._n_layers:
-                self.activations.append(self._function(sums))
-
-    def move(self, matrices: list[Array], layer: int, neuron: int, sums: Array) -> None:
-        """Give a neuron new sums (B,); what it feeds moves along, one layer up."""
-        if layer < self._n_layers - 1:
-            activations = self._function(sums)
-            outgoing = matrices[layer + 1][:, neuron]
-            shift = activations - self.activations[layer + 1][neuron]
-            self.sums[layer + 1] += np.multiply.outer(outgoing, shift)
-            self.activations[layer + 1][neuron] = activations
-        self.sums[layer][neuron] = sums
-
-    def outputs_with(
-        self, matrices: list[Array], layer: int, neuron: int, sums: Array, scratch: Scratch
-    ) -> Array:
-        """Return the outputs, (m, C, B), that other sums of one neuron, (m, B), would give."""
-        present = self.sums[min(layer + 1, self._n_layers - 1)]
-        moved = scratch.array(0, (len(sums), *present.shape), sums.dtype)
-        if layer == self._n_layers - 1:
-            moved[:] = present
-            moved[:, neuron] = sums
-            return moved
-        shift = self._function(sums) - self.activations[layer + 1][neuron]
-        outgoing = matrices[layer + 1][:, neuron]
-        np.multiply(shift[:, np.newaxis, :], outgoing[:, np.newaxis], out=moved)
-        moved += present
-        return self._run_on(matrices[layer + 2 :], moved, scratch)
-
-    def outputs_from(self, matrices: list[Array], layer: int, scratch: Scratch) -> Array:
-        """Return the outputs, (C, B), that follow from a layer's present sums."""
-        if layer >= self._n_layers - 1:
-            return self.sums[-1]
-        sums = scratch.array(0, self.sums[layer].shape, self.sums[layer].dtype)
-        sums[:] = self.sums[layer]
-        return self._run_on(matrices[layer + 1 :], sums, scratch)
-
-    def _run_on(self, matrices: list[Array], sums: Array, scratch: Scratch) -> Array:
-        """Run sums that lie in scratch memory, (…, H, B), through further layers."""
-        for depth, matrix in enumerate(matrices, start=1):
-            shape = (*sums.shape[:-2], len(matrix), sums.shape[-1])
-            above = scratch.array(depth % 2, shape, sums.dtype)
-            self._function(sums, out=sums)
-            sums = weighted_sums(matrix, sums, out=above)
-        return sums
-
-
-# ------------------------------------------------------------ measures that have compiled loops
-
-
-def _count(fitness: Any, candidates: _measures.Candidates, targets: Array, weights: Array) -> Array:
-    n_outputs = len(candidates.outputs)
-    counts = np.empty((len(candidates.sums), n_outputs, n_outputs))
-    _share_out(_measures.count_classes, candidates, targets, weights, into=counts)
-    measured: Array = fitness.measure(counts)
-    return measured
-
-
-def _add_up(
-    kernel: Callable[..., Any],
-    parameters: Callable[[Any], tuple[Any, ...]],
-    fitness: Fitness,
-    candidates: _measures.Candidates,
-    targets: Array,
-    weights: Array,
-) -> Array:
-    measured = np.empty(len(candidates.sums))
-    parts = weights / weights.sum()
-    _share_out(kernel, candidates, targets, parts, *parameters(fitness), into=measured)
-    return measured
-
-
-def _share_out(kernel: Callable[..., Any], candidates: Any, *arguments: Any, into: Array) -> None:
-    def work(first: int, last: int) -> None:
-        kernel(candidates, *arguments, first, last, into)
-
-    grain = 1 + _GRAIN // candidates.outputs.size
-    threads.share_out(work, len(candidates.sums), grain)
-
-
-_GRAIN = 2**15  # outputs worth waking another thread for
-
-_COMPILED: dict[type[Fitness], Callable[..., Array]] = {
-    BalancedAccuracy: _count,
-    FBeta: _count,
-    Matthews: _count,
-    Profit: _count,
-    CrossEntropy: partial(_add_up, _measures.sum_cross_entropy, lambda fitness: ()),
-    ClippedMargin: partial(_add_up, _measures.sum_margins, lambda fitness: (fitness.limit,)),
-    SquaredError: partial(_add_up, _measures.sum_errors, lambda fitness: (True,)),
-    AbsoluteError: partial(_add_up, _measures.sum_errors, lambda fitness: (False,)),
-}
 
 
 class DeltaEvaluator(BatchedEvaluator):
@@ -184,6 +50,8 @@ class DeltaEvaluator(BatchedEvaluator):
     training, validation
         The instances.
     """
+
+    has_large_products = True
 
     def __init__(
         self,
@@ -231,7 +99,7 @@ class DeltaEvaluator(BatchedEvaluator):
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Sweep in compiled loops where intervals tell right from wrong, otherwise in steps."""
         layer, _ = self._places[subpopulations.start]
-        size = math.prod(contest.trials.shape[1:2]) * len(contest.candidates) * len(self._batch)
+        size = contest.trials.shape[1] * len(contest.candidates) * len(self._batch)
         is_near_outputs = layer >= len(self._matrices) - 2
         if not (self._counts_right and is_near_outputs and size <= BLOCK_ELEMENTS):
             super().sweep(subpopulations, contest)
@@ -287,7 +155,7 @@ class DeltaEvaluator(BatchedEvaluator):
         """Measure in compiled loops next to the outputs, further below run the layers above."""
         layer, neuron = self._places[i]
         measure = partial(self._run_upwards, layer, neuron)
-        if layer >= len(self._matrices) - 2 and type(self._fitness) in _COMPILED:
+        if layer >= len(self._matrices) - 2 and type(self._fitness) in measuring.COMPILED:
             measure = partial(self._measure_compiled, layer, neuron)
         return np.concatenate([measure(sums, biases) for sums, biases in self._candidate_sums(i)])
 
@@ -413,12 +281,7 @@ class DeltaEvaluator(BatchedEvaluator):
             slopes = self._matrices[-1][:, neuron]
             now, activation = self._surroundings.activations[-1][neuron], self._activation_code
         candidates = _measures.Candidates(sums, biases, outputs, slopes, now, activation)
-        weights = self._batch.weights
-        if weights is None:
-            weights = np.ones(len(self._batch))
-        return _COMPILED[type(self._fitness)](
-            self._fitness, candidates, self._batch.targets, weights
-        )
+        return measuring.measure(self._fitness, candidates, self._batch)
 
     def _validate_layer(self, layer: int, neurons: list[int]) -> Array:
         """Move some neurons of a layer, one after the other, and measure after each."""

@@ -1,0 +1,93 @@
+"""Which measures have compiled loops, and how these are shared out among the cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from coevo import threads
+from coevo.evaluation import Data, _measures
+from coevo.fitness import (
+    AbsoluteError,
+    Accuracy,
+    BalancedAccuracy,
+    ClippedMargin,
+    CrossEntropy,
+    FBeta,
+    Fitness,
+    Matthews,
+    Profit,
+    SquaredError,
+)
+from coevo.network import Array
+
+_GRAIN = 2**15  # outputs worth waking another thread for
+
+
+def measure(fitness: Fitness, candidates: _measures.Candidates, data: Data) -> Array:
+    """Measure the candidates of a last hidden or an output neuron.
+
+    Parameters
+    ----------
+    fitness
+        A measure whose type is in `COMPILED`.
+    candidates
+        The m candidates in their surroundings.
+    data
+        Targets and weights of the instances.
+
+    Returns
+    -------
+    float64 array of shape (m,)
+    """
+    weights = np.ones(len(data)) if data.weights is None else data.weights
+    return COMPILED[type(fitness)](fitness, candidates, data.targets, weights)
+
+
+def _count(fitness: Any, candidates: _measures.Candidates, targets: Array, weights: Array) -> Array:
+    n_outputs = len(candidates.outputs)
+    counts = np.empty((len(candidates.sums), n_outputs, n_outputs))
+    _share_out(_measures.count_classes, candidates, targets, weights, into=counts)
+    if isinstance(fitness, Accuracy):
+        return np.asarray(np.trace(counts, axis1=1, axis2=2) / weights.sum())
+    measured: Array = fitness.measure(counts)
+    return measured
+
+
+def _add_up(
+    kernel: Callable[..., Any],
+    parameters: Callable[[Any], tuple[Any, ...]],
+    fitness: Fitness,
+    candidates: _measures.Candidates,
+    targets: Array,
+    weights: Array,
+) -> Array:
+    measured = np.empty(len(candidates.sums))
+    parts = weights / weights.sum()
+    _share_out(kernel, candidates, targets, parts, *parameters(fitness), into=measured)
+    return measured
+
+
+def _share_out(kernel: Callable[..., Any], candidates: Any, *arguments: Any, into: Array) -> None:
+    def work(first: int, last: int) -> None:
+        kernel(candidates, *arguments, first, last, into)
+
+    grain = 1 + _GRAIN // candidates.outputs.size
+    threads.share_out(work, len(candidates.sums), grain)
+
+
+COMPILED: dict[type[Fitness], Callable[..., Array]] = {
+    Accuracy: _count,
+    BalancedAccuracy: _count,
+    FBeta: _count,
+    Matthews: _count,
+    Profit: _count,
+    CrossEntropy: partial(_add_up, _measures.sum_cross_entropy, lambda fitness: ()),
+    ClippedMargin: partial(_add_up, _measures.sum_margins, lambda fitness: (fitness.limit,)),
+    SquaredError: partial(_add_up, _measures.sum_errors, lambda fitness: (True,)),
+    AbsoluteError: partial(_add_up, _measures.sum_errors, lambda fitness: (False,)),
+}
+"""The measures that need no outputs stored; the others are given them."""

@@ -1,0 +1,84 @@
+"""The global solution's activations on some instances, and how they follow one changed neuron."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coevo.evaluation.batched import Scratch, weighted_sums
+from coevo.network import ACTIVATIONS, Architecture, Array
+
+
+class Surroundings:
+    """The global solution's activations on some instances.
+
+    Parameters
+    ----------
+    architecture
+        The network's.
+    inputs : array of shape (n_instances, n_inputs)
+
+    Attributes
+    ----------
+    activations : list of arrays of shape (n, B)
+        What each layer sees: the inputs, then each hidden layer's activations.
+    sums : list of arrays of shape (H, B)
+        Each layer's weighted sums; the last are the outputs.
+    """
+
+    def __init__(self, architecture: Architecture, inputs: Array) -> None:
+        self._function = ACTIVATIONS[architecture.activation]
+        self._n_layers = len(architecture.layers)
+        self.activations: list[Array] = [inputs.T]
+        self.sums: list[Array] = []
+
+    def run(self, matrices: list[Array], first_layer: int = 0) -> None:
+        """Run the network from a layer on."""
+        del self.activations[first_layer + 1 :], self.sums[first_layer:]
+        for matrix in matrices[first_layer:]:
+            sums = weighted_sums(matrix, self.activations[-1])
+            self.sums.append(sums)
+            if len(self.sums) < self._n_layers:
+                self.activations.append(self._function(sums))
+
+    def move(self, matrices: list[Array], layer: int, neuron: int, sums: Array) -> None:
+        """Give a neuron new sums (B,); what it feeds moves along, one layer up."""
+        if layer < self._n_layers - 1:
+            activations = self._function(sums)
+            outgoing = matrices[layer + 1][:, neuron]
+            shift = activations - self.activations[layer + 1][neuron]
+            self.sums[layer + 1] += np.multiply.outer(outgoing, shift)
+            self.activations[layer + 1][neuron] = activations
+        self.sums[layer][neuron] = sums
+
+    def outputs_with(
+        self, matrices: list[Array], layer: int, neuron: int, sums: Array, scratch: Scratch
+    ) -> Array:
+        """Return the outputs, (m, C, B), that other sums of one neuron, (m, B), would give."""
+        present = self.sums[min(layer + 1, self._n_layers - 1)]
+        moved = scratch.array(0, (len(sums), *present.shape), sums.dtype)
+        if layer == self._n_layers - 1:
+            moved[:] = present
+            moved[:, neuron] = sums
+            return moved
+        shift = self._function(sums) - self.activations[layer + 1][neuron]
+        outgoing = matrices[layer + 1][:, neuron]
+        np.multiply(shift[:, np.newaxis, :], outgoing[:, np.newaxis], out=moved)
+        moved += present
+        return self._run_on(matrices[layer + 2 :], moved, scratch)
+
+    def outputs_from(self, matrices: list[Array], layer: int, scratch: Scratch) -> Array:
+        """Return the outputs, (C, B), that follow from a layer's present sums."""
+        if layer >= self._n_layers - 1:
+            return self.sums[-1]
+        sums = scratch.array(0, self.sums[layer].shape, self.sums[layer].dtype)
+        sums[:] = self.sums[layer]
+        return self._run_on(matrices[layer + 1 :], sums, scratch)
+
+    def _run_on(self, matrices: list[Array], sums: Array, scratch: Scratch) -> Array:
+        """Run sums that lie in scratch memory, (…, H, B), through further layers."""
+        for depth, matrix in enumerate(matrices, start=1):
+            shape = (*sums.shape[:-2], len(matrix), sums.shape[-1])
+            above = scratch.array(depth % 2, shape, sums.dtype)
+            self._function(sums, out=sums)
+            sums = weighted_sums(matrix, sums, out=above)
+        return sums

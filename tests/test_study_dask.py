@@ -1,0 +1,141 @@
+"""A study on a real Dask cluster of separate processes, one of which is killed in the middle."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from test_study_running import LONGER, accuracies, wait_until, write_plan
+
+from coevo.study import Store, read_plan, run_study
+from coevo.study.backends import choose_backend
+
+distributed = pytest.importorskip("distributed", reason="needs the extra coevo[dask]")
+psutil = pytest.importorskip("psutil")
+
+
+def launch(*words):
+    return subprocess.Popen(
+        [sys.executable, "-m", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def end(processes):
+    """End processes and what they have started; only these, by their ids."""
+    family = []
+    for process in processes:
+        try:
+            family += psutil.Process(process.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            continue
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+    _, left = psutil.wait_procs(family, 5)
+    for child in left:
+        child.kill()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler, and two workers that a nanny revives when they die."""
+    address = tmp_path / "scheduler.json"
+    processes = [
+        launch(
+            "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
+            "--no-dashboard", "--scheduler-file", str(address),
+        )
+    ]  # fmt: skip
+    try:
+        wait_until(address.is_file, 30)
+        processes += [
+            launch(
+                "distributed.cli.dask_worker", "--scheduler-file", str(address), "--nthreads", "1",
+                "--no-dashboard", "--host", "127.0.0.1",
+                "--local-directory", str(tmp_path / f"worker-{n}"),
+            )
+            for n in range(2)
+        ]  # fmt: skip
+        yield address, processes[1:]
+    finally:
+        end(processes[1:])  # workers would wait for a scheduler that went first
+        end(processes[:1])
+
+
+def test_killed_worker_on_a_cluster(tmp_path, cluster):
+    address, nannies = cluster
+    scheduler = json_address(address)
+    path = write_plan(tmp_path, LONGER, "longer.toml")
+    plan = read_plan(path)
+    keys = [run.key for run in plan.runs]
+    # From outside, as a user would: the command line in a process of its own.
+    command = subprocess.Popen(
+        [
+            sys.executable, "-c", "from coevo.cli import app; app()", "study", "run", str(path),
+            "--store", str(tmp_path / "runs.sqlite"), "--backend", "dask",
+            "--scheduler", scheduler,
+        ],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        with Store(tmp_path / "runs.sqlite") as store:
+            wait_until(lambda: "done" in store.states(keys).values(), 60)
+            killed = worker_of(nannies[0])
+            os.kill(killed, signal.SIGKILL)
+            output, errors = command.communicate(timeout=90)
+            assert output == f"{len(keys)} of {len(keys)} runs done, 0 failed\n", errors
+            found = accuracies(store, plan)
+            assert {record.attempts for record in store.records().values()} == {1}
+    finally:
+        if command.poll() is None:
+            command.kill()
+            command.communicate()
+    # The nanny has put another worker in its place.
+    wait_until(lambda: worker_of(nannies[0]) not in (None, killed), 30)
+    with Store(tmp_path / "alone.sqlite") as store:
+        run_study(plan, store, workers=1, threads=1)
+        assert found == accuracies(store, plan)
+
+
+def worker_of(nanny):
+    """Return the process that does a nanny's runs: the one with most threads of its children."""
+    children = []
+    for child in psutil.Process(nanny.pid).children():
+        try:
+            children.append((child.num_threads(), child.pid))
+        except psutil.NoSuchProcess:
+            continue
+    return max(children)[1] if children else None
+
+
+def json_address(path):
+    import json
+
+    for _ in range(50):  # the scheduler may still be writing
+        try:
+            return json.loads(path.read_text())["address"]
+        except (ValueError, KeyError):
+            time.sleep(0.1)
+    raise AssertionError(path.read_text())
+
+
+def test_missing_scheduler_is_named():
+    with pytest.raises(ValueError, match="backend dask needs the address"):
+        choose_backend("dask", None, None, None)
+    with pytest.raises(ValueError, match="is for the backend dask"):
+        choose_backend("processes", None, None, "tcp://127.0.0.1:1")
+
+
+def test_threads_are_shared_out(monkeypatch):
+    monkeypatch.setattr("coevo.study.backends.available_cores", lambda: 8)
+    chosen = choose_backend("processes", 3, None, None)
+    assert (chosen.n_workers, chosen._n_threads) == (3, 2)
+    alone = choose_backend("processes", 1, None, None)
+    assert (alone.n_workers, alone._n_threads) == (1, 8)
