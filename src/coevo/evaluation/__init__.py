@@ -132,7 +132,10 @@ class SteppingEvaluator(ABC):
     steps as long as the outcome is the same.
     """
 
-    has_large_products = False
+    @property
+    def has_large_products(self) -> bool:
+        """No: one network at a time, or many small ones."""
+        return False
 
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Take the subpopulations one after the other."""

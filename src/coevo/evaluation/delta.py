@@ -34,6 +34,8 @@ from coevo.fitness import Fitness
 from coevo.network import ACTIVATIONS, Architecture, Array
 from coevo.operators import Contest
 
+_LARGE_PASS = 5_000_000  # multiplications in one network's widest layer on all instances
+
 BLOCK_ELEMENTS = 4 * 2**20
 """Candidates' sums held at once: 16 MB in float32."""
 
@@ -51,7 +53,11 @@ class DeltaEvaluator(BatchedEvaluator):
         The instances.
     """
 
-    has_large_products = True
+    @property
+    def has_large_products(self) -> bool:
+        """Whether the largest layer's product, for all candidates together, is worth two cores."""
+        widths = max(layer.n_inputs * layer.n_neurons for layer in self._architecture.layers)
+        return widths * len(self._training) > _LARGE_PASS
 
     def __init__(
         self,
