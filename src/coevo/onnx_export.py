@@ -7,7 +7,7 @@ instances at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from coevo.network import Array, Network
 
 if TYPE_CHECKING:
     import onnx
+    from sklearn.base import BaseEstimator
 
 OPSET = 17
 """The version of ONNX's operators that graphs use."""
@@ -48,6 +49,7 @@ class GraphParts:
     constants: list[onnx.TensorProto] = field(default_factory=list)
 
 
+@runtime_checkable
 class Trained(Protocol):
     """A network and its classes, such as a run's result or a model read from a file."""
 
@@ -63,7 +65,7 @@ class Trained(Protocol):
 
 
 def export_onnx(
-    network: Network | Trained,
+    network: Network | Trained | BaseEstimator,
     path: StrPath | None = None,
     *,
     classes: ArrayLike | None = None,
@@ -78,7 +80,9 @@ def export_onnx(
     Parameters
     ----------
     network
-        The network, or a run's result or a model read from a file, which know their classes.
+        The network, or a run's result, a model read from a file or a fitted estimator, which know
+        their classes. A scikit-learn pipeline that ends in one of our estimators will do as well if
+        skl2onnx is installed; its input is in float32.
     path
         The file, by custom ending in .onnx.
     classes : array of shape (n_outputs,)
@@ -90,9 +94,17 @@ def export_onnx(
         If onnx is not installed.
     """
     library = _import_onnx()
-    if not isinstance(network, Network):
+    if not isinstance(network, Network | Trained):
+        if not hasattr(network, "network_"):
+            from coevo.estimators.onnx import export_pipeline  # noqa: PLC0415  (brings in skl2onnx)
+
+            return export_pipeline(network, path)
+        classes = getattr(network, "classes_", None) if classes is None else classes
+        network = network.network_
+    elif not isinstance(network, Network):
         classes = network.classes if classes is None else classes
         network = network.network
+    assert isinstance(network, Network)
     architecture = network.architecture
     number = library.helper.np_dtype_to_tensor_dtype(network.genotype.dtype)
 

@@ -1,0 +1,51 @@
+"""Exports a pipeline, scaler and evolved network together, to ONNX and runs it without us.
+
+Needs onnx, skl2onnx and onnxruntime. Run it with
+
+    python examples/pipeline_to_onnx.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from coevo import CoevoClassifier
+from coevo.onnx_export import export_onnx
+
+SEED = 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--evaluations", type=int, default=100_000)
+    budget = parser.parse_args().evaluations
+    X, y = load_breast_cancer(return_X_y=True)
+    labels = np.array(["malignant", "benign"])[y]
+    X_train, X_test, y_train, y_test = train_test_split(X, labels, stratify=y, random_state=SEED)
+    pipeline = make_pipeline(
+        StandardScaler(), CoevoClassifier((20,), max_evaluations=budget, random_state=SEED)
+    ).fit(X_train, y_train)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pipeline.onnx"
+        export_onnx(pipeline, path)
+        size = path.stat().st_size
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        inputs = X_test.astype(np.float32)
+        found, probabilities = session.run(["label", "probabilities"], {"input": inputs})
+    difference = np.abs(probabilities - pipeline.predict_proba(inputs)).max()
+    print(f"accuracy {np.mean(found == y_test):.3f} on {len(y_test)} test instances in onnxruntime")
+    print(f"{np.mean(found == pipeline.predict(inputs)):.0%} of the labels are scikit-learn's")
+    print(f"largest difference of a probability: {difference:.1e}; the file has {size} bytes")
+
+
+if __name__ == "__main__":
+    main()

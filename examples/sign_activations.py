@@ -1,0 +1,41 @@
+"""Evolves a network whose hidden neurons only say yes or no, which gradients cannot train.
+
+The derivative of the sign function is zero wherever there is one. Run it with
+
+    python examples/sign_activations.py
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from coevo import CoevoClassifier
+
+SEED = 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--evaluations", type=int, default=300_000)
+    budget = parser.parse_args().evaluations
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=SEED)
+    print(f"digits, {len(y_train)} training instances, a network of 64-50-10 neurons")
+    for activation in ("sign", "tanh"):
+        model = CoevoClassifier(
+            (50,), activation=activation, max_evaluations=budget, random_state=SEED
+        ).fit(X_train, y_train)
+        accuracy = model.score(X_test, y_test)
+        print(f"{activation:>5}: accuracy {accuracy:.3f} on {len(y_test)} test instances")
+        if activation == "sign":
+            network = model.network_
+            hidden = np.sign(X_test @ network.weights[0].T + network.biases[0])
+            print(f"       the hidden neurons' values: {np.unique(hidden).tolist()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""A classifier in scikit-learn's manner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from coevo import model
+from coevo.estimators.base import Callbacks, CoevoEstimator, Measure
+from coevo.estimators.scaling import TargetScaling
+from coevo.estimators.scoring import ClassAnswers, decide, softmax
+from coevo.network import Array
+
+
+class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
+    """A feed-forward network that is evolved to classify, by any measure.
+
+    Parameters
+    ----------
+    fitness
+        What the search maximises and validation uses. A name: accuracy, balanced_accuracy, f1,
+        f1_macro, matthews, cross_entropy, margin or roc_auc; or that of a scorer or metric of
+        scikit-learn's, such as "f1_weighted" or "cohen_kappa_score". A function of
+        (y_true, y_pred), both labels as in y, to be made large. A scorer, as
+        `sklearn.metrics.make_scorer` makes them, for what needs probabilities. Or a measure from
+        `coevo.fitness`. Names of ours and measures are the quick ones.
+    validation_fitness
+        Another measure by which the validation set chooses the network that is kept; None for the
+        same.
+    scale_inputs
+        Map the range of each feature in the training instances to [−1, 1]. The scaling becomes part
+        of the first layer's weights, so that `network_`, a saved model and an exported one all take
+        unscaled inputs. On a stream, the first batch decides.
+    batch_size
+        As in `coevo.Settings`, but no more than there are training instances.
+    validation_fraction
+        The part of the instances that is split off for validation, stratified by class, unless
+        `fit` is given a validation set. If that is fewer than 100 instances, too few to tell good
+        networks apart, none are split off and the network that is kept is the best on the training
+        instances.
+    random_state
+        A whole number for the same result each time, a NumPy generator, or None. NumPy's global
+        random state is never used.
+    warm_start
+        Let `fit` go on from the previous fit's search, with the budget granted anew.
+    generations_per_batch
+        Generations in each call of `partial_fit`.
+    callbacks
+        Called with the `coevo.Search` after each generation; a true answer ends the fit.
+    verbose
+        Show progress: as a bar if the standard error is a terminal, in the log `coevo` otherwise.
+    class_weight
+        The weight of each class as a dictionary, "balanced" for weights inverse to how often the
+        classes occur, or None. It multiplies the sample weights in training and validation.
+    hidden_layer_sizes, activation, decomposition, limited_evaluation, decay, reshuffle_batches, \
+    population_size, scale_factor, crossover_rate, strategy, crossover, synchronous, \
+    sampling_rounds, initial_range, max_evaluations, max_generations, max_seconds, \
+    target_fitness, patience, dtype, n_threads
+        The settings of the search; see `coevo.Settings`.
+
+    Attributes
+    ----------
+    network_
+        The network: unscaled inputs in, one number for each class out.
+    classes_
+        The labels in order; the second is the positive one if there are two.
+    n_features_in_, feature_names_in_
+        How many features there are, and their names if X was a data frame.
+    history_
+        A row for each generation as a dictionary of columns, ready for `pandas.DataFrame`. Fitness
+        in it is `fitness` on the batch, and `validation_fitness` on the validation set.
+    train_fitness_, validation_fitness_
+        The network's fitness on the training and on the validation instances.
+    n_evaluations_, n_iter_, stop_reason_
+        Networks evaluated, generations, and why the search ended.
+
+    Notes
+    -----
+    The settings' defaults are the paper's, but for the budget. On small, simple data sets the first
+    weights may well be smaller: with `initial_range=1` the mean accuracy on held-out instances rose
+    from 0.925 to 0.974 on iris, 0.930 to 0.956 on wine, 0.948 to 0.963 on breast cancer (six splits
+    each) and 0.889 to 0.904 on digits, and fell from 0.954 to 0.876 on two moons (three splits).
+
+    `predict_proba` is the softmax of the outputs. Only the fitness cross_entropy makes these
+    probabilities mean anything but an order; wrap the classifier in
+    `sklearn.calibration.CalibratedClassifierCV` for probabilities by another.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from coevo import CoevoClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> classifier = CoevoClassifier((10,), max_evaluations=20_000, random_state=1).fit(X, y)
+    >>> bool(classifier.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Sequence[int] = (50,),
+        *,
+        activation: str = "tanh",
+        fitness: Measure = "accuracy",
+        validation_fitness: Measure | None = None,
+        scale_inputs: bool = True,
+        decomposition: str | Sequence[Sequence[int] | Array] = "neuron",
+        limited_evaluation: bool = True,
+        batch_size: int = 500,
+        decay: float = 0.2,
+        reshuffle_batches: bool = False,
+        population_size: int = 20,
+        scale_factor: float = 0.1,
+        crossover_rate: float = 0.3,
+        strategy: str = "rand/1",
+        crossover: str = "binomial",
+        synchronous: bool = True,
+        sampling_rounds: int = 5,
+        initial_range: float = 4.0,
+        max_evaluations: int | None = 200_000,
+        max_generations: int | None = None,
+        max_seconds: float | None = None,
+        target_fitness: float | None = None,
+        patience: int | None = None,
+        validation_fraction: float = 0.2,
+        class_weight: Mapping[Any, float] | str | None = None,
+        generations_per_batch: int = 1,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        callbacks: Callbacks = None,
+        dtype: str = "float32",
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.fitness = fitness
+        self.validation_fitness = validation_fitness
+        self.scale_inputs = scale_inputs
+        self.decomposition = decomposition
+        self.limited_evaluation = limited_evaluation
+        self.batch_size = batch_size
+        self.decay = decay
+        self.reshuffle_batches = reshuffle_batches
+        self.population_size = population_size
+        self.scale_factor = scale_factor
+        self.crossover_rate = crossover_rate
+        self.strategy = strategy
+        self.crossover = crossover
+        self.synchronous = synchronous
+        self.sampling_rounds = sampling_rounds
+        self.initial_range = initial_range
+        self.max_evaluations = max_evaluations
+        self.max_generations = max_generations
+        self.max_seconds = max_seconds
+        self.target_fitness = target_fitness
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.class_weight = class_weight
+        self.generations_per_batch = generations_per_batch
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.dtype = dtype
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
+        """Take `generations_per_batch` generations on this batch, as limited evaluation does.
+
+        The individuals inherit fitness from the batches before, and nothing of those is kept, so
+        that the data need never be in memory at once. The limits `max_evaluations` and so on, and
+        `limited_evaluation`, do not apply.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`; a few hundred instances do well.
+        classes : array of shape (n_classes,)
+            All classes there are; needed in the first call.
+        X_val, y_val : as X and y, optional
+            A validation set, kept until another one is given. With one, `network_` is the network
+            that has done best on it. Without, it is the global solution as the last batch left it.
+        """
+        if not hasattr(self, "_training"):
+            if classes is None:
+                raise ValueError("classes must be given in the first call of partial_fit")
+            self.classes_ = np.unique(classes)
+            if len(self.classes_) < 2:
+                raise ValueError("there must be at least two classes, got one class")
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} are not those of the calls before")
+        return self._partial_fit(X, y, sample_weight, X_val, y_val)
+
+    def predict(self, X: Any) -> Array:
+        """Return the label of each instance: its largest output's, the first one's if tied.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_instances, n_features)
+
+        Returns
+        -------
+        array of shape (n_instances,)
+        """
+        best = self._outputs(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the softmax of the outputs, (n_instances, n_classes); see the class's notes."""
+        return softmax(self._outputs(X))
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the outputs, (n_instances, n_classes), or the lead of the second of two classes.
+
+        With two classes the shape is (n_instances,), and positive numbers stand for `classes_[1]`.
+        """
+        return decide(self._outputs(X))
+
+    # -------------------------------------------------------------------------- targets and weights
+
+    def _check_targets(self, y: Array, *, reset: bool) -> Array:
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        if reset:
+            self.classes_, targets = np.unique(labels, return_inverse=True)
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"y holds one class only ({self.classes_[0]!r}); there must be at least two"
+                )
+            return np.asarray(targets)
+        is_known = np.isin(labels, self.classes_)
+        if not is_known.all():
+            raise ValueError(
+                f"y holds the label {labels[~is_known][0]!r}, which is not among the classes "
+                f"{self.classes_.tolist()}"
+            )
+        return np.asarray(np.searchsorted(self.classes_, labels))
+
+    def _weigh(self, targets: Array, weights: Array, *, reset: bool) -> Array:
+        if self.class_weight is None:
+            return weights
+        return np.asarray(weights * self._find_class_weights(targets, reset)[targets])
+
+    def _find_class_weights(self, targets: Array, reset: bool) -> Array:
+        """Return a weight for each class, by the instances of this fit."""
+        if isinstance(self.class_weight, Mapping):
+            unknown = set(self.class_weight) - set(self.classes_.tolist())
+            if unknown:
+                raise ValueError(f"class_weight names {unknown}, which are no classes")
+            return np.array([self.class_weight.get(c, 1.0) for c in self.classes_.tolist()])
+        if self.class_weight != "balanced":
+            raise ValueError(
+                f'class_weight must be a dictionary, "balanced" or None, got {self.class_weight!r}'
+            )
+        if reset:
+            counts = np.bincount(targets, minlength=len(self.classes_))
+            self._class_weights = len(targets) / (len(counts) * np.maximum(counts, 1))
+        elif not hasattr(self, "_class_weights"):
+            raise ValueError(
+                'class_weight="balanced" needs to see all instances; give partial_fit a '
+                "dictionary of weights"
+            )
+        return np.asarray(self._class_weights)
+
+    def _answers(self, scaling: TargetScaling | None) -> ClassAnswers:
+        return ClassAnswers(self.classes_)
+
+    @property
+    def _n_outputs(self) -> int:
+        return len(self.classes_)
+
+    def _take(self, content: model.Model) -> None:
+        if content.classes is None:
+            raise ValueError("this is the model of a regressor")
+        self.classes_ = content.classes

@@ -1,0 +1,135 @@
+"""What a fitted estimator keeps to be able to go on: its search, and how that sees instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from coevo.batches import Batches
+from coevo.decomposition import Decomposition, decompose
+from coevo.estimators.scaling import InputScaling, TargetScaling, fold
+from coevo.evaluation import Data, Evaluator
+from coevo.network import Architecture, Array, Network
+from coevo.search import SearchState
+from coevo.settings import Settings
+
+
+class ScaledData(Data):
+    """Instances as the search sees them."""
+
+
+@dataclass
+class Training:
+    """A search and how it sees instances.
+
+    Parameters
+    ----------
+    inputs, targets
+        How instances are scaled; targets are those of a regressor.
+    architecture, decomposition
+        What is evolved.
+    state
+        The search, None before it has begun.
+    validation
+        The validation set of a stream, if it has one.
+    """
+
+    inputs: InputScaling
+    targets: TargetScaling | None
+    architecture: Architecture
+    decomposition: Decomposition
+    state: SearchState | None = None
+    validation: Data | None = None
+
+    @classmethod
+    def begin(cls, data: Data, n_outputs: int, settings: Settings, scale_inputs: bool) -> Training:
+        """Decide on the scaling, by these instances, and on the shape of the networks.
+
+        Parameters
+        ----------
+        data
+            Instances as the user has them.
+        n_outputs
+            Number of classes, or of numbers to predict.
+        settings
+            Say what the networks look like.
+        scale_inputs
+            Whether to scale inputs at all; targets that are numbers are always standardised.
+        """
+        n_inputs = data.inputs.shape[1]
+        inputs = InputScaling.none(n_inputs)
+        if scale_inputs:
+            inputs = InputScaling.to_unit_range(data.inputs)
+        targets = None
+        if data.targets.ndim == 2:
+            targets = TargetScaling.to_unit_variance(data.targets, data.weights)
+        return cls(inputs, targets, *_shape(n_inputs, n_outputs, settings))
+
+    def check_same(self, n_outputs: int, settings: Settings) -> None:
+        """Refuse to go on with networks of another shape."""
+        architecture, decomposition = _shape(self.architecture.n_inputs, n_outputs, settings)
+        state = self.state
+        assert state is not None
+        is_same = (
+            architecture == self.architecture
+            and decomposition.sizes == self.decomposition.sizes
+            and state.fitness.shape[1] == settings.population_size
+            and state.global_solution.dtype == settings.dtype
+        )
+        if not is_same:
+            raise ValueError(
+                "hidden_layer_sizes, activation, decomposition, population_size, dtype and the "
+                "number of outputs must be what they were to go on from the previous fit"
+            )
+
+    def scale(self, data: Data, dtype: str) -> Data:
+        """Return instances as the search sees them."""
+        if isinstance(data, ScaledData):
+            return data
+        with np.errstate(over="ignore"):
+            inputs = self.inputs.apply(data.inputs, dtype)
+        if not np.isfinite(inputs).all():
+            raise ValueError(f"X holds numbers too large for dtype={dtype!r}")
+        targets = data.targets
+        if self.targets is not None:
+            targets = self.targets.apply(targets, dtype)
+        return ScaledData(inputs, targets, data.weights)
+
+    def turn_to(self, evaluator: Evaluator, settings: Settings) -> None:
+        """Prepare the search for other instances: batches of them, and the best one's fitness."""
+        state = self.state
+        assert state is not None
+        state.batches = Batches.all_instances(evaluator.n_instances)
+        if settings.limited_evaluation:
+            state.batches = Batches.partition(
+                state.rng, evaluator.n_instances, settings.batch_size, settings.reshuffle_batches
+            )
+        best = state.best_network[np.newaxis]
+        state.best_validation = float(evaluator.validate_networks(best)[0])
+        state.best_generation = state.generation
+
+    def extend(self, settings: Settings) -> Settings:
+        """Return settings that grant the search its budget once more."""
+        state = self.state
+        assert state is not None
+        spent: dict[str, Any] = {
+            "max_evaluations": state.evaluations,
+            "max_generations": state.generation,
+            "max_seconds": state.seconds,
+        }
+        limits = {name: getattr(settings, name) for name in spent}
+        further = {n: limit + spent[n] for n, limit in limits.items() if limit is not None}
+        return replace(settings, **further)
+
+    def unscaled(self, genotype: Array) -> Network:
+        """Return the network that takes and gives the user's own numbers."""
+        return fold(Network(self.architecture, genotype), self.inputs, self.targets)
+
+
+def _shape(n_inputs: int, n_outputs: int, settings: Settings) -> tuple[Architecture, Decomposition]:
+    architecture = Architecture(
+        n_inputs, settings.hidden_layer_sizes, n_outputs, settings.activation
+    )
+    return architecture, decompose(settings.decomposition, architecture)

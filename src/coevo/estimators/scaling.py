@@ -1,0 +1,119 @@
+"""Scales inputs and targets for the search, and folds the scaling into the evolved network.
+
+The search wants inputs in about [−1, 1] and targets of about unit size, because its first weights
+are drawn from a fixed range. Both scalings are affine and stand next to a layer that is affine too,
+so that with the identities
+
+    w · ((x − c) f) + b  =  (w f) · x + (b − w · (c f))
+    (w · a + b) s + m    =  (w s) · a + (b s + m)
+
+a network that takes and gives the user's own numbers does the same as scaling around the evolved
+one. What predicts, is saved and is exported is that network alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coevo.network import Array, Network
+
+_ROWS = 4096  # instances converted at once, so that a memory map is never read into memory whole
+
+
+@dataclass(frozen=True)
+class InputScaling:
+    """Each input x becomes (x − centre) × factor.
+
+    Parameters
+    ----------
+    centre, factor : arrays of shape (n_inputs,)
+    """
+
+    centre: Array
+    factor: Array
+
+    @classmethod
+    def to_unit_range(cls, inputs: Array) -> InputScaling:
+        """Map each input's range in these instances to [−1, 1], an input that is constant to 0."""
+        low, high = (
+            np.asarray(bound, dtype=np.float64) for bound in (inputs.min(0), inputs.max(0))
+        )
+        half = high / 2 - low / 2  # the difference itself could overflow
+        factor = np.zeros_like(half)
+        # The reciprocal of the smallest numbers would overflow; they vary no more than a constant.
+        np.divide(1, half, out=factor, where=half > np.finfo(half.dtype).tiny)
+        return cls(low / 2 + high / 2, factor)
+
+    @classmethod
+    def none(cls, n_inputs: int) -> InputScaling:
+        """Leave the inputs as they are."""
+        return cls(np.zeros(n_inputs), np.ones(n_inputs))
+
+    def apply(self, inputs: Array, dtype: Any) -> Array:
+        """Return inputs (n_instances, n_inputs) scaled and of the dtype."""
+        scaled = np.empty(inputs.shape, dtype=dtype)
+        for start in range(0, len(inputs), _ROWS):
+            rows = inputs[start : start + _ROWS]
+            scaled[start : start + _ROWS] = (rows - self.centre) * self.factor
+        return scaled
+
+
+@dataclass(frozen=True)
+class TargetScaling:
+    """Each target y becomes (y − mean) / deviation.
+
+    Parameters
+    ----------
+    mean, deviation : arrays of shape (n_outputs,)
+    """
+
+    mean: Array
+    deviation: Array
+
+    @classmethod
+    def to_unit_variance(cls, targets: Array, weights: Array | None) -> TargetScaling:
+        """Standardise by these instances; a target that is constant keeps its unit."""
+        mean = np.average(targets, axis=0, weights=weights)
+        variance = np.average((targets - mean) ** 2, axis=0, weights=weights)
+        deviation = np.sqrt(variance)
+        return cls(mean, np.where(deviation > 0, deviation, 1.0))
+
+    @classmethod
+    def none(cls, n_outputs: int) -> TargetScaling:
+        """Leave the targets as they are."""
+        return cls(np.zeros(n_outputs), np.ones(n_outputs))
+
+    def apply(self, targets: Array, dtype: Any) -> Array:
+        """Return targets (n_instances, n_outputs) standardised and of the dtype."""
+        return ((targets - self.mean) / self.deviation).astype(dtype)
+
+    def undo(self, standardised: Array) -> Array:
+        """Return targets or outputs in the user's units."""
+        return np.asarray(standardised * self.deviation + self.mean)
+
+
+def fold(network: Network, inputs: InputScaling, targets: TargetScaling | None) -> Network:
+    """Return the network that does to unscaled instances what this one does to scaled ones.
+
+    It is in float64, because weights for inputs far from zero lean on differences of large numbers.
+    """
+    architecture = network.architecture
+    folded = Network(architecture, network.genotype.astype(np.float64))
+    first, last = folded.weights[0], folded.weights[-1]
+    first *= inputs.factor
+    folded.biases[0][:] -= first @ inputs.centre
+    if targets is not None:
+        last *= targets.deviation[:, np.newaxis]
+        folded.biases[-1][:] = targets.undo(folded.biases[-1])
+    return folded
+
+
+def run(network: Network, inputs: Array) -> Array:
+    """Return the outputs, (n_instances, n_outputs), some instances at a time."""
+    outputs = np.empty((len(inputs), network.architecture.n_outputs), network.genotype.dtype)
+    for start in range(0, len(inputs), _ROWS):
+        outputs[start : start + _ROWS] = network.outputs(inputs[start : start + _ROWS])
+    return outputs
