@@ -212,6 +212,7 @@ def test_float32_differs_only_where_the_margin_is_below_rounding(hidden_layer_si
     rng = np.random.default_rng(3)
     genotype = rng.uniform(-4, 4, architecture.n_genes).astype(np.float32)
     evaluator.rebase(genotype, slice(0, len(training)))
+    evaluator.evaluate_global_solution()
     exact = genotype.astype(np.float64)
     sums = training.inputs.astype(np.float64) @ architecture.matrices(exact)[0][:, :-1].T
     np.testing.assert_allclose(

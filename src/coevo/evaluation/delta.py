@@ -90,12 +90,11 @@ class DeltaEvaluator(BatchedEvaluator):
     # ---------------------------------------------------------------------------- one generation
 
     def rebase(self, global_solution: Array, instances: Instances) -> None:
-        """Run the global solution afresh, so that rounding does not pile up over generations."""
+        """Begin afresh, so that rounding does not pile up over generations."""
         self._global_solution = global_solution.copy()
         self._batch = self._training[instances]
         self._matrices = self._architecture.matrices(self._global_solution)
         self._surroundings = Surroundings(self._architecture, self._batch.inputs)
-        self._surroundings.run(self._matrices)
         self._replaced: list[int] = []
         if not np.array_equal(self._valid_solution, global_solution):
             self._valid_solution = global_solution.copy()
@@ -110,12 +109,32 @@ class DeltaEvaluator(BatchedEvaluator):
         if not (self._counts_right and is_near_outputs and size <= BLOCK_ELEMENTS):
             super().sweep(subpopulations, contest)
             return
-        self.stage(subpopulations, contest.candidates)
+        self._take_over(subpopulations, contest.candidates)
         start = subpopulations.start
         while start < subpopulations.stop:
             self._hold_from(start)
+            self._look_around(contest)
             while start < self._held.stop:
                 start = self._sweep_held(start, contest)
+
+    def _look_around(self, contest: Contest | None = None) -> None:
+        """Run the global solution on the batch, if that has not been done yet.
+
+        Its first layer is made of the contest's champions. If these are measured, their sums have
+        just been computed.
+        """
+        if self._surroundings.sums:
+            return
+        n_neurons = self._architecture.layers[0].n_neurons
+        if contest is None or not contest.measures_targets or self._held != range(n_neurons):
+            self._surroundings.run(self._matrices)
+            return
+        targets = contest.champions - contest.first_target
+        if targets.min() < 0 or targets.max() >= contest.trials.shape[1]:
+            self._surroundings.run(self._matrices)
+            return
+        sums = self._sums[1, np.arange(n_neurons), targets]
+        self._surroundings.run_from(sums + self._matrices[0][:, -1:], self._matrices)
 
     def _sweep_held(self, start: int, contest: Contest) -> int:
         """Sweep from a subpopulation on over those whose sums are in the buffer."""
@@ -151,9 +170,15 @@ class DeltaEvaluator(BatchedEvaluator):
 
     def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
         """Keep the vectors; their sums are computed, some neurons at a time, when asked for."""
+        self._look_around()
+        self._take_over(subpopulations, candidates)
+
+    def _take_over(self, subpopulations: range, candidates: Sequence[Array]) -> None:
         layer, neuron = self._places[subpopulations.start]
-        if layer > 0 and neuron == 0:  # the layer below has come to rest
-            self._surroundings.run(self._matrices, layer)
+        if layer > 0:
+            self._look_around()
+            if neuron == 0:  # the layer below has come to rest
+                self._surroundings.run(self._matrices, layer)
         self._staged = subpopulations, candidates
         self._held = range(0)
 
@@ -183,6 +208,7 @@ class DeltaEvaluator(BatchedEvaluator):
 
     def evaluate_global_solution(self) -> float:
         """Measure the outputs, which have moved along."""
+        self._look_around()
         return float(self._measure(self._surroundings.sums[-1][np.newaxis], self._batch)[0])
 
     def validate(self) -> Array:

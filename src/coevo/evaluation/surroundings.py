@@ -35,10 +35,18 @@ class Surroundings:
         """Run the network from a layer on."""
         del self.activations[first_layer + 1 :], self.sums[first_layer:]
         for matrix in matrices[first_layer:]:
-            sums = weighted_sums(matrix, self.activations[-1])
-            self.sums.append(sums)
-            if len(self.sums) < self._n_layers:
-                self.activations.append(self._function(sums))
+            self._append(weighted_sums(matrix, self.activations[-1]))
+
+    def run_from(self, sums: Array, matrices: list[Array]) -> None:
+        """Run the network from the first layer's sums on, which are known already."""
+        del self.activations[1:], self.sums[:]
+        self._append(sums)
+        self.run(matrices, 1)
+
+    def _append(self, sums: Array) -> None:
+        self.sums.append(sums)
+        if len(self.sums) < self._n_layers:
+            self.activations.append(self._function(sums))
 
     def move(self, matrices: list[Array], layer: int, neuron: int, sums: Array) -> None:
         """Give a neuron new sums (B,); what it feeds moves along, one layer up."""
