@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench docs study reproduce-wbc clean
+.PHONY: demo test lint bench overhead docs study reproduce-wbc clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -23,6 +23,9 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/speed.py
+
+overhead: $(VENV)/.dev
+	$(BIN)/python benchmarks/overhead.py
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
