@@ -24,7 +24,10 @@ def processor() -> str:
 
 def describe_machine() -> str:
     """Return one paragraph: date, processor, cores and versions."""
-    blas = next((lib for lib in threadpool_info() if lib["user_api"] == "blas"), {})
+    libraries = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+    # SciPy may bring a second one; the matrix products are NumPy's.
+    libraries.sort(key=lambda lib: "numpy" not in lib["filepath"])
+    blas = libraries[0] if libraries else {}
     return (
         f"{datetime.date.today().isoformat()}; {processor()}, {os.cpu_count()} cores; "
         f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}, "

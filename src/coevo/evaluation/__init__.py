@@ -25,7 +25,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coevo.batches import Instances
-from coevo.network import Array
+from coevo.decomposition import Decomposition
+from coevo.fitness import Fitness
+from coevo.network import Architecture, Array
 from coevo.operators import Contest, select
 
 
@@ -130,7 +132,35 @@ class SteppingEvaluator(ABC):
 
     This is the inner loop of Algorithm 1 as it stands in the paper. An engine may take it in other
     steps as long as the outcome is the same.
+
+    Parameters
+    ----------
+    architecture, decomposition
+        The networks, and which of their genes each subpopulation owns.
+    fitness
+        The measure.
+    training, validation
+        The instances.
     """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        decomposition: Decomposition,
+        fitness: Fitness,
+        training: Data,
+        validation: Data,
+    ) -> None:
+        self._architecture = architecture
+        self._decomposition = decomposition
+        self._fitness = fitness
+        self._training = training
+        self._validation = validation
+
+    @property
+    def n_instances(self) -> int:
+        """Number of training instances."""
+        return len(self._training)
 
     @property
     def has_large_products(self) -> bool:

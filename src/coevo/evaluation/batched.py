@@ -43,17 +43,7 @@ class Scratch(threading.local):
 
 
 class BatchedEvaluator(SteppingEvaluator):
-    """The Evaluator contract by batched full passes.
-
-    Parameters
-    ----------
-    architecture, decomposition
-        The networks, and which of their genes each subpopulation owns.
-    fitness
-        The measure.
-    training, validation
-        The instances.
-    """
+    """The Evaluator contract by batched full passes."""
 
     def __init__(
         self,
@@ -63,11 +53,13 @@ class BatchedEvaluator(SteppingEvaluator):
         training: Data,
         validation: Data,
     ) -> None:
-        self._architecture = architecture
-        self._decomposition = decomposition
-        self._fitness = fitness
-        self._training = _with_small_targets(training)
-        self._validation = _with_small_targets(validation)
+        super().__init__(
+            architecture,
+            decomposition,
+            fitness,
+            _with_small_targets(training),
+            _with_small_targets(validation),
+        )
         self._global_solution = np.empty(0, dtype=training.inputs.dtype)
         self._batch = self._training
         self._activations: list[Array] = []
@@ -76,11 +68,6 @@ class BatchedEvaluator(SteppingEvaluator):
         self._scratch = Scratch()
         # Accuracy without weights is a count of right instances, which is quicker to find.
         self._counts_right = isinstance(fitness, Accuracy) and training.weights is None
-
-    @property
-    def n_instances(self) -> int:
-        """Number of training instances."""
-        return len(self._training)
 
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
         """Run all networks on the training instances."""

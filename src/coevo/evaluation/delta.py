@@ -41,17 +41,7 @@ BLOCK_ELEMENTS = 4 * 2**20
 
 
 class DeltaEvaluator(BatchedEvaluator):
-    """The Evaluator contract by delta evaluation, for one subpopulation a neuron.
-
-    Parameters
-    ----------
-    architecture, decomposition
-        The networks, and their decomposition, which must be "neuron".
-    fitness
-        The measure.
-    training, validation
-        The instances.
-    """
+    """The Evaluator contract by delta evaluation, for the decomposition "neuron"."""
 
     @property
     def has_large_products(self) -> bool:

@@ -11,47 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from coevo.batches import Instances
-from coevo.decomposition import Decomposition
 from coevo.evaluation import Data, SteppingEvaluator
-from coevo.fitness import Fitness
-from coevo.network import Architecture, Array
+from coevo.network import Array
 
 
 class ReferenceEvaluator(SteppingEvaluator):
-    """The Evaluator contract by full forward passes, one network at a time.
-
-    Parameters
-    ----------
-    architecture, decomposition
-        The networks, and which of their genes each subpopulation owns.
-    fitness
-        The measure.
-    training, validation
-        The instances.
-    """
-
-    def __init__(
-        self,
-        architecture: Architecture,
-        decomposition: Decomposition,
-        fitness: Fitness,
-        training: Data,
-        validation: Data,
-    ) -> None:
-        self._architecture = architecture
-        self._groups = decomposition.groups
-        self._fitness = fitness
-        self._training = training
-        self._validation = validation
-        self._global_solution = np.empty(0)
-        self._batch = training
-        self._staged: dict[int, list[Array]] = {}
-        self._moves: list[Array] = []
-
-    @property
-    def n_instances(self) -> int:
-        """Number of training instances."""
-        return len(self._training)
+    """The Evaluator contract by full forward passes, one network at a time."""
 
     def _score(self, genotype: Array, data: Data) -> float:
         outputs = self._architecture.forward(genotype, data.inputs)
@@ -70,6 +35,7 @@ class ReferenceEvaluator(SteppingEvaluator):
         """Copy the global solution and pick the instances."""
         self._global_solution = global_solution.copy()
         self._batch = self._training[instances]
+        self._moves: list[Array] = []
 
     def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
         """Keep the vectors until they are asked for."""
@@ -83,13 +49,13 @@ class ReferenceEvaluator(SteppingEvaluator):
         network = self._global_solution.copy()
         fitness = []
         for vector in self._staged[i]:
-            network[self._groups[i]] = vector
+            network[self._decomposition.groups[i]] = vector
             fitness.append(self._score(network, self._batch))
         return np.array(fitness)
 
     def replace(self, i: int, individual: Array, candidate: int | None) -> None:
         """Write the individual into the global solution and remember the whole of it."""
-        self._global_solution[self._groups[i]] = individual
+        self._global_solution[self._decomposition.groups[i]] = individual
         self._moves.append(self._global_solution.copy())
 
     def evaluate_global_solution(self) -> float:
