@@ -127,7 +127,8 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         per_generation = candidates * (2 if settings.limited_evaluation else 1)
         total = most_generations(settings, per_generation)
         if training.state is not None:
-            training.turn_to(evaluator, settings)
+            with _quietly(settings, evaluator):
+                training.turn_to(evaluator, settings)
             settings = training.extend(settings)
         if checkpointer is not None and frozen is not None:
             training.state = checkpointer.thaw(frozen, evaluator)
