@@ -569,6 +569,9 @@ def test_saved_estimators_predict_the_same(iris, numbers, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(frame), classifier.predict_proba(frame))
     np.testing.assert_array_equal(loaded.predict(frame), classifier.predict(frame))
     plain = model.load(tmp_path / "model.safetensors")
+    assert plain.settings["hidden_layer_sizes"] == [6]
+    assert plain.settings["seed"] == QUICK["random_state"]
+    assert plain.fitness["train"] == classifier.train_fitness_
     np.testing.assert_array_equal(plain.predict(X), classifier.predict(frame))
     with pytest.raises(ValueError, match="classifier"):
         CoevoRegressor.load(tmp_path / "model.safetensors")
@@ -579,5 +582,8 @@ def test_saved_estimators_predict_the_same(iris, numbers, tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), regressor.predict(X))
     with pytest.raises(ValueError, match="regressor"):
         CoevoClassifier.load(tmp_path / "model.safetensors")
+    regressor.set_params(fitness="r2", max_evaluations=300).fit(X, y)
+    regressor.save(tmp_path / "model.safetensors")
+    assert model.load(tmp_path / "model.safetensors").settings["fitness"]["type"] == "ScorerFitness"
     with pytest.raises(NotFittedError):
         CoevoRegressor().save(tmp_path / "none")

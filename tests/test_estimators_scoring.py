@@ -1,5 +1,7 @@
 """Names of scikit-learn's that stand for measures of ours give what scikit-learn gives."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -107,6 +109,16 @@ def test_a_function_of_the_users_is_not_taken_for_a_metric():
 
     measure = resolve_fitness(accuracy_score, ClassAnswers(np.arange(2)), False)
     assert measure(np.zeros((3, 2)), np.zeros(3, dtype=int)) == 7
+
+
+def test_answers_that_are_remembered_are_not_pickled(rng):
+    measure = resolve_fitness("f1_weighted", ClassAnswers(np.arange(2)), False)
+    outputs, targets = rng.normal(size=(2, 9, 2)), np.arange(9) % 2
+    values = measure(outputs, targets)
+    copy = pickle.loads(pickle.dumps(measure))
+    assert measure._known
+    assert not copy._known
+    np.testing.assert_array_equal(copy(outputs, targets), values)
 
 
 def test_f1_by_scikit_learns_name_is_for_two_classes_too():

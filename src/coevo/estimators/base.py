@@ -159,6 +159,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             "n_evaluations_": state.evaluations,
             "n_iter_": state.generation,
             "_training": training,
+            "_settings_of_fit": search.settings,
         }
 
     # ---------------------------------------------------------------------------------- on a stream
@@ -304,6 +305,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             self.network_,
             classes=getattr(self, "classes_", None),
             feature_names=None if names is None else names.tolist(),
+            settings=getattr(self, "_settings_of_fit", None),
             fitness={k: getattr(self, v) for k, v in measured.items() if hasattr(self, v)},
         )
 

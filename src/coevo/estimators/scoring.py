@@ -160,6 +160,10 @@ class ScorerFitness(Fitness):
             )
         return np.array(values).reshape(outputs.shape[:-2])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: not the answers remembered."""
+        return self.__dict__ | {"_known": {}}
+
     @property
     def _needs_labels_only(self) -> bool:
         response = getattr(self.function, "_response_method", None)
