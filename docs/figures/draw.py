@@ -50,7 +50,10 @@ def blank(width: float, height: float) -> tuple[Figure, Axes]:
 
 def save(figure: Figure, name: str) -> None:
     """Write a figure beside this file."""
-    figure.savefig(HERE / f"{name}.svg", transparent=True, metadata={"Date": None})
+    figure.savefig(
+        HERE / f"{name}.svg", transparent=True, bbox_inches="tight", pad_inches=0.08,
+        metadata={"Date": None},
+    )  # fmt: skip
 
 
 def arrow(axes: Axes, start: Point, stop: Point, color: str = MUTED) -> None:
