@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench overhead docs study reproduce-wbc clean
+.PHONY: demo test lint bench overhead docs figures study reproduce-wbc clean
 
+# Prints a table and writes a page with a picture, out/demo.html.
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
@@ -27,8 +28,13 @@ bench: $(VENV)/.dev
 overhead: $(VENV)/.dev
 	$(BIN)/python benchmarks/overhead.py
 
+# Ends in site/index.html, which opens without a server.
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Redraws the committed figures of docs/algorithm.md.
+figures: $(VENV)/.demo
+	$(BIN)/python docs/figures/draw.py
 
 # Minutes; `coevo study run paper` is the whole of it. The report lands in out/.
 study: $(VENV)/.demo

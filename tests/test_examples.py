@@ -17,6 +17,19 @@ def run(monkeypatch, capsys, name, *arguments):
     return capsys.readouterr().out
 
 
+def test_demo_ends_with_a_page_to_look_at(monkeypatch, capsys, tmp_path):
+    page = tmp_path / "new folder" / "demo.html"
+    printed = run(monkeypatch, capsys, "demo.py", "--evaluations", "3_000", "--page", str(page))
+    assert printed.split("is in ")[1].strip() == str(page)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") == text.count("</svg>") == 1
+    for variant in ("DE", "LEDE", "CCDE", "LECCDE"):
+        assert re.search(rf"^ *{variant} +\d\d\.\d / \d\d\.\d", printed, re.MULTILINE)
+        assert re.search(rf"<tr><td>{variant}</td>(<td>[^<]+</td>){{5}}</tr>", text)
+    # Nothing is loaded from elsewhere; the names of SVG's own vocabularies are no addresses.
+    assert not re.search(r"""(src|href)=["'](?!#)""", text)
+
+
 def test_fbeta_beats_the_default_threshold(monkeypatch, capsys):
     printed = run(monkeypatch, capsys, "fbeta_imbalanced.py", "--evaluations", "40_000")
     evolved, trained = (float(score) for score in re.findall(r"F2 (\d\.\d+) on", printed))
