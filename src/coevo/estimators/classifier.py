@@ -122,7 +122,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         scale_factor: float = 0.1,
         crossover_rate: float = 0.3,
         control: str = "fixed",
-        scale_factor_range: tuple[float, float] = (0.05, 0.5),
+        scale_factor_range: tuple[float, float] = (0.02, 0.2),
         redraw_probability: float = 0.1,
         memory_size: int = 5,
         strategy: str = "rand/1",
