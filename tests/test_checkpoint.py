@@ -104,6 +104,12 @@ def assert_same_checkpoint(path, other):
         {"variant": "CCDE"},
         {"engine": "reference"},
         {"decomposition": [range(0, 35, 2), list(range(1, 35, 2))]},
+        {"control": "dither", "weight_decay": 0.1},
+        {"control": "jde"},
+        {"control": "jde", "synchronous": False},
+        {"control": "shade", "strategy": "current-to-pbest/1"},
+        {"control": "shade", "strategy": "current-to-pbest/1", "synchronous": False},
+        {"control": "shade", "variant": "DE"},
     ],
     ids=str,
 )
@@ -115,6 +121,39 @@ def test_a_resumed_run_ends_as_if_it_had_never_stopped(path, data, changes):
     assert_same_run(evolve(*data, **changes, checkpoint=path, resume=True), whole)
     assert_same_checkpoint(path, path.with_name("whole"))
     assert_same_run(evolve(*data, **changes), whole)  # writing checkpoints changes nothing
+
+
+@pytest.mark.parametrize("strategy", ["rand/1", "current-to-pbest/1"])
+@pytest.mark.parametrize("control", ["fixed", "jde", "shade"])
+def test_a_run_that_follows_its_budget_is_resumed(path, data, control, strategy):
+    # Stopped by a callback: another budget would be another schedule.
+    changes = SMALL | {
+        "control": control, "strategy": strategy, "population_size": 9, "final_population_size": 4,
+        "reshuffle_batches": True, "final_batch_size": 40,
+    }  # fmt: skip
+    whole = evolve(*data, **changes, checkpoint=path.with_name("whole"))
+    sizes = []
+    for stop in (2, 5, 8):
+        evolve(
+            *data, **changes, checkpoint=path, resume=True,
+            callbacks=[lambda search, stop=stop: search.state.generation >= stop],
+        )  # fmt: skip
+        sizes.append(load(path).state.fitness.shape[1])
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1]
+    assert_same_run(evolve(*data, **changes, checkpoint=path, resume=True), whole)
+    assert_same_checkpoint(path, path.with_name("whole"))
+
+
+def test_a_run_around_a_network_is_resumed(path, data):
+    network = evolve(*data, **SMALL).network
+    changes = SMALL | {"initial_range": 0.1, "initial_network": network}
+    whole = evolve(*data, **changes)
+    evolve(*data, **changes | {"max_generations": 3}, checkpoint=path)
+    assert_same_run(evolve(*data, **changes, checkpoint=path, resume=True), whole)
+    other = dataclasses.replace(network, genotype=network.genotype + 1)
+    with pytest.raises(CheckpointMismatchError, match="the initial network differ"):
+        evolve(*data, **changes | {"initial_network": other}, checkpoint=path, resume=True)
 
 
 def test_the_engines_memory_matters():
@@ -155,7 +194,7 @@ def test_a_run_without_a_seed_is_resumed(path, data):
 
 def test_every_field_of_the_state_is_kept():
     known = {*checkpoint._COUNTERS, *checkpoint._MEASURES, *checkpoint._ARRAYS}
-    known |= {"rng", "batches", "subpopulations", "history"}
+    known |= {"rng", "batches", "subpopulations", "archives", "control", "history"}
     assert {field.name for field in dataclasses.fields(SearchState)} == known
 
 
@@ -404,6 +443,10 @@ def test_content_that_makes_no_sense_is_refused(path, good, data):
     for name in values:
         refuse(path, pack_with({k: v for k, v in values.items() if k != name}, arrays), "malformed")
     refuse(path, pack_with(values, arrays | {"fitness": arrays["fitness"][1:]}), "contradict")
+    refuse(path, pack_with(values, arrays | {"n_archived": arrays["n_archived"] + 1}), "contradict")
+    refuse(path, pack_with(values | {"control": ["places"]}, arrays), "malformed")
+    learnt = {"control.places": np.zeros(1)}
+    refuse(path, pack_with(values | {"control": ["places"]}, arrays | learnt), "contradict")
     refuse(path, pack_with(values | {"bit_generator": "PCG64"}, arrays), "malformed")
     refuse(path, pack_with([1], arrays), "malformed")
     refuse(path, pack_with(values, arrays, purpose={"settings": 1}), "malformed")

@@ -587,3 +587,69 @@ def test_saved_estimators_predict_the_same(iris, numbers, tmp_path):
     assert model.load(tmp_path / "model.safetensors").settings["fitness"]["type"] == "ScorerFitness"
     with pytest.raises(NotFittedError):
         CoevoRegressor().save(tmp_path / "none")
+
+
+# ----------------------------------------------------------------------- control and other options
+
+
+@pytest.mark.parametrize("control", ["dither", "jde", "shade"])
+def test_a_control_goes_on_with_what_it_has_learnt(iris, control):
+    arguments = QUICK | {
+        "control": control, "strategy": "current-to-pbest/1", "warm_start": True, "random_state": 1,
+    }  # fmt: skip
+    classifier = CoevoClassifier(**arguments).fit(*iris)
+    memory = classifier._training.state.control
+    learnt = {name: array.copy() for name, array in memory.items()}
+    classifier.fit(*iris)
+    assert classifier._training.state.control is memory
+    assert all(not np.array_equal(memory[name], learnt[name]) for name in learnt)
+    classifier.set_params(control="fixed").fit(*iris)  # another control begins anew
+    assert classifier._training.state.control == {}
+
+
+@pytest.mark.parametrize("control", ["dither", "jde", "shade"])
+def test_a_stream_with_each_control(iris, control):
+    X, y = iris
+    classifier = CoevoClassifier((4,), control=control, random_state=1)
+    for start in range(3):
+        classifier.partial_fit(X[start::3], y[start::3], classes=np.unique(y))
+    assert classifier.n_iter_ == 3
+
+
+def test_subpopulations_shrink_and_stay_small(iris):
+    arguments = QUICK | {"final_population_size": 5, "warm_start": True, "random_state": 1}
+    classifier = CoevoClassifier(**arguments).fit(*iris)
+    size = classifier._training.state.fitness.shape[1]
+    assert 5 <= size < classifier.population_size
+    generations = classifier.n_iter_
+    classifier.fit(*iris)
+    assert classifier._training.state.fitness.shape[1] <= size
+    assert classifier.n_iter_ > generations
+
+
+@pytest.mark.parametrize("argument", ["final_population_size", "final_batch_size"])
+def test_a_stream_has_no_budget_to_follow(iris, argument):
+    with pytest.raises(ValueError, match=f"{argument} follows the budget, and a stream has none"):
+        CoevoClassifier(**{argument: 10}).partial_fit(*iris, classes=[0, 1, 2])
+
+
+def test_growing_batches_are_limited_to_the_data(iris):
+    classifier = CoevoClassifier(
+        **QUICK | {"batch_size": 30, "final_batch_size": 1000, "reshuffle_batches": True}
+    ).fit(*iris)
+    assert classifier._training.state.batches.n_batches < 5
+
+
+def test_a_fit_begins_around_a_network(numbers):
+    X, y = numbers
+    X = np.column_stack([X, np.full(len(X), 3.0)])  # a constant, which has no scale
+    first = CoevoRegressor(**QUICK | {"random_state": 1}).fit(X, y)
+    second = CoevoRegressor(
+        **QUICK | {"random_state": 2, "initial_range": 0.01, "dtype": "float64", "fitness": "r2"}
+    )
+    second.fit(X, y, X_val=X, y_val=y, initial_network=first.network_)
+    assert second.history_["validation_fitness"][0] == pytest.approx(first.score(X, y))
+    assert second.score(X, y) >= first.score(X, y)
+    second.set_params(warm_start=True)
+    with pytest.raises(ValueError, match="initial_network begins a search, and warm_start=True"):
+        second.fit(X, y, initial_network=first.network_)

@@ -48,6 +48,9 @@ def plain_mutants(name, individuals, fitness, targets, parents, scale):
                 "current-to-best/1": lambda r, x=x, j=j, best=best: (
                     x[j] + scale * (best - x[j]) + scale * (r[2] - r[3])
                 ),
+                "current-to-pbest/1": lambda r, x=x, j=j: (
+                    x[j] + scale * (r[1] - x[j]) + scale * (r[2] - r[3])
+                ),
             }[name](r)
     return mutants
 
@@ -60,7 +63,7 @@ def test_random_parents_are_distinct_and_not_the_target(block):
     assert parents.shape == (len(fitness), len(targets), len(strategy.parents))
     assert parents.min() >= 0
     assert parents.max() < fitness.shape[1]
-    columns = [c for c, kind in enumerate(strategy.parents) if kind == "random"]
+    columns = [c for c, kind in enumerate(strategy.parents) if kind in {"random", "archived"}]
     for i in range(len(fitness)):
         for t, j in enumerate(targets):
             drawn = parents[i, t, columns].tolist()
@@ -158,6 +161,7 @@ def make_contest(individuals, trials, first_target=0, **changes):
         fitness=np.zeros((k, size)),
         champions=np.zeros(k, dtype=np.int64),
         wins=np.zeros((k, size), dtype=bool),
+        gains=np.zeros((k, size)),
         has_moved=np.zeros(k, dtype=bool),
         first_target=first_target,
         trials=trials,

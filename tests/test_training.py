@@ -5,6 +5,11 @@ import pytest
 from conftest import make_classification_data
 
 from coevo import Settings, evolve
+from coevo.decomposition import decompose
+from coevo.evaluation import Data
+from coevo.evaluation.reference import ReferenceEvaluator
+from coevo.fitness import Accuracy
+from coevo.search import Search
 from coevo.stopping import StopReason
 from coevo.variants import VARIANTS
 
@@ -53,6 +58,62 @@ def test_any_number_of_hidden_layers(data, sizes):
     result = evolve(*data, **FAST | {"hidden_layer_sizes": sizes, "dtype": "float64"})
     assert len(result.network.weights) == len(sizes) + 1
     assert result.network.genotype.dtype == np.float64
+
+
+@pytest.mark.parametrize("engine", ["delta", "batched", "reference"])
+@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+def test_a_run_begins_around_a_network(data, variant, engine):
+    first = evolve(*data, **FAST, variant="LECCDE")
+    around = FAST | {"initial_range": 0.2, "dtype": "float64", "max_evaluations": 1000}
+    searches = []
+    second = evolve(
+        *data, **around, variant=variant, engine=engine, initial_network=first.network,
+        callbacks=[searches.append],
+    )  # fmt: skip
+    rows = second.history.rows
+    n_individuals = 20 * (4 + 3)
+    assert rows[0, 1] == n_individuals  # each is measured once
+    assert rows[0, 4] == pytest.approx(first.validation_fitness)
+    assert second.validation_fitness >= first.validation_fitness
+    assert searches[0].state.generation == second.generations
+
+
+def test_individuals_are_measured_in_their_places_in_the_network(data):
+    network = evolve(*data, **FAST).network
+    architecture, genotype = network.architecture, network.genotype.astype(float)
+    settings = Settings(**FAST | {"initial_range": 0.5, "dtype": "float64"})
+    decomposition = decompose("neuron", architecture)
+    training = Data(data[0], data[1])
+    evaluator = ReferenceEvaluator(
+        architecture, decomposition, Accuracy(), training, Data(data[2], data[3])
+    )
+    search = Search(evaluator, decomposition, settings, initial_network=genotype)
+    search._timed(search._initialise)
+    state = search.state
+    np.testing.assert_array_equal(state.global_solution, genotype)
+    batch = training[state.batches[0]]
+    for block, individuals in zip(decomposition.blocks, state.subpopulations, strict=True):
+        for k, i in enumerate(block):
+            genes = decomposition.groups[i]
+            np.testing.assert_array_equal(individuals[k, 0], genotype[genes])
+            noise = np.abs(individuals[k, 1:] - genotype[genes])
+            assert 0.2 < noise.max() <= 0.5
+            for j in (0, 7):
+                changed = genotype.copy()
+                changed[genes] = individuals[k, j]
+                outputs = architecture.forward(changed, batch.inputs)
+                assert state.fitness[i, j] == Accuracy()(outputs, batch.targets)
+
+
+def test_a_network_of_another_shape_is_refused(data):
+    network = evolve(*data, **FAST | {"max_evaluations": 10}).network
+    with pytest.raises(ValueError, match=r"initial_network has .*\(4,\).* evolved has .*\(5,\)"):
+        evolve(*data, **FAST | {"hidden_layer_sizes": (5,)}, initial_network=network)
+    with pytest.raises(TypeError, match=r"initial_network must be a .*Network, got ndarray"):
+        evolve(*data, **FAST, initial_network=network.genotype)
+    network.genotype[3] = np.nan
+    with pytest.raises(ValueError, match="initial_network must have 35 finite weights"):
+        evolve(*data, **FAST, initial_network=network)
 
 
 def test_a_list_of_gene_groups(data):

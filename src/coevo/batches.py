@@ -65,11 +65,21 @@ class Batches:
         start = k * size + min(k, longer)
         return self.order[start : start + size + (k < longer)]
 
-    def take(self, rng: np.random.Generator) -> Instances:
-        """Return the next batch and move on."""
+    def take(self, rng: np.random.Generator, batch_size: int | None = None) -> Instances:
+        """Return the next batch and move on.
+
+        Parameters
+        ----------
+        rng
+            Source of randomness.
+        batch_size
+            How large batches should be from the next partition on; None for as they are.
+        """
         if self.position == self.n_batches:
             self.position = 0
             if self.reshuffles:
                 self.order = rng.permutation(len(self.order))
+                if batch_size is not None:
+                    self.n_batches = max(1, round(len(self.order) / batch_size))
         self.position += 1
         return self[self.position - 1]

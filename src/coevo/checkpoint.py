@@ -429,7 +429,7 @@ def _digest(version: int, payload: bytes) -> bytes:
 
 _COUNTERS = ("best_generation", "generation", "evaluations")
 _MEASURES = ("best_validation", "seconds")
-_ARRAYS = ("fitness", "champions", "global_solution", "best_network")
+_ARRAYS = ("fitness", "champions", "n_archived", "global_solution", "best_network")
 
 
 def _freeze(state: SearchState) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -440,6 +440,7 @@ def _freeze(state: SearchState) -> tuple[dict[str, Any], dict[str, Array]]:
         **{name: int(getattr(state, name)) for name in _COUNTERS},
         **{name: float(getattr(state, name)) for name in _MEASURES},
         "n_blocks": len(state.subpopulations),
+        "control": sorted(state.control),
         "bit_generator": generator["bit_generator"],
         "has_uint32": int(generator["has_uint32"]),
         "uinteger": int(generator["uinteger"]),
@@ -449,6 +450,8 @@ def _freeze(state: SearchState) -> tuple[dict[str, Any], dict[str, Array]]:
     }
     arrays = {name: getattr(state, name) for name in _ARRAYS}
     arrays |= {f"subpopulations.{b}": part for b, part in enumerate(state.subpopulations)}
+    arrays |= {f"archives.{b}": part for b, part in enumerate(state.archives)}
+    arrays |= {f"control.{name}": array for name, array in state.control.items()}
     arrays |= {f"history.{name}": array for name, array in state.history.freeze().items()}
     arrays |= {"rng": generator["state"]["state"], "batches": batches.order}
     return values, arrays
@@ -470,6 +473,8 @@ def _thaw(values: dict[str, Any], arrays: dict[str, Array]) -> tuple[SearchState
             arrays.pop("batches"), values["n_batches"], values["reshuffles"], values["position"]
         ),
         "subpopulations": [arrays.pop(f"subpopulations.{b}") for b in range(values["n_blocks"])],
+        "archives": [arrays.pop(f"archives.{b}") for b in range(values["n_blocks"])],
+        "control": {name: arrays.pop(f"control.{name}") for name in values["control"]},
         "history": History.thaw(history),
         **{name: arrays.pop(name) for name in _ARRAYS},
         **{name: values[name] for name in (*_COUNTERS, *_MEASURES)},
@@ -478,6 +483,14 @@ def _thaw(values: dict[str, Any], arrays: dict[str, Array]) -> tuple[SearchState
     n_subpopulations, size = state.fitness.shape
     shapes = [part.shape for part in state.subpopulations]
     n_genes = sum(k * genes for k, _, genes in shapes)
+    rooms = [part.shape for part in state.archives]
+    if not (
+        [(k, genes) for k, _, genes in shapes] == [(k, genes) for k, _, genes in rooms]
+        and state.n_archived.shape == (n_subpopulations,)
+        and all(0 <= n <= min(size for _, size, _ in rooms) for n in state.n_archived)
+        and all(len(array) == n_subpopulations for array in state.control.values())
+    ):
+        raise ValueError("what it has learnt and archived contradicts its subpopulations")
     if not (
         sum(k for k, _, _ in shapes) == n_subpopulations == len(state.champions)
         and all(individuals == size for _, individuals, _ in shapes)

@@ -32,12 +32,15 @@ class Decomposition:
         How many genes each subpopulation has.
     layer_of_gene : integer array of shape (n_genes,)
         The layer that each gene of the genotype belongs to.
+    layer_inputs
+        How many inputs the neurons of each layer have.
     """
 
     name: str
     groups: tuple[Genes, ...]
     sizes: tuple[int, ...]
     layer_of_gene: Array
+    layer_inputs: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -104,7 +107,8 @@ def _from_groups(name: str, groups: list[Genes], architecture: Architecture) -> 
     genes_per_layer = [layer.stop - layer.start for layer in architecture.layers]
     layer_of_gene = np.repeat(np.arange(len(genes_per_layer)), genes_per_layer)
     sizes = tuple(layer_of_gene[group].size for group in groups)
-    return Decomposition(name, tuple(groups), sizes, layer_of_gene)
+    layer_inputs = tuple(layer.n_inputs for layer in architecture.layers)
+    return Decomposition(name, tuple(groups), sizes, layer_of_gene, layer_inputs)
 
 
 def _check_groups(

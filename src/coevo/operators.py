@@ -15,7 +15,7 @@ from coevo.compiling import compiled
 from coevo.network import Array
 from coevo.randomness import draw_lanes
 
-TARGET, BEST, RANDOM = "target", "best", "random"
+TARGET, BEST, PBEST, RANDOM, ARCHIVED = "target", "best", "pbest", "random", "archived"
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,9 @@ class Strategy:
     Parameters
     ----------
     parents
-        What each parent is: the target, the subpopulation's best, or drawn at random. Random
-        parents are distinct from each other and from the target.
+        What each parent is: the target, the subpopulation's best, one of its best (pbest), or
+        drawn at random. Random parents are distinct from each other and from the target; one that
+        may be archived is the last, drawn from the individuals and the archive together.
     differences
         Pairs of positions in `parents`; each pair (p, m) adds F (x_p − x_m) to the base, which is
         the first parent.
@@ -38,7 +39,12 @@ class Strategy:
     @property
     def n_random(self) -> int:
         """Number of parents drawn at random."""
-        return self.parents.count(RANDOM)
+        return self.parents.count(RANDOM) + self.parents.count(ARCHIVED)
+
+    @property
+    def uses_archive(self) -> bool:
+        """Whether a parent may be an individual that has been replaced."""
+        return ARCHIVED in self.parents
 
     @property
     def minimum_population_size(self) -> int:
@@ -55,6 +61,8 @@ STRATEGIES: dict[str, Strategy] = {
     "rand/2": Strategy((RANDOM, RANDOM, RANDOM, RANDOM, RANDOM), ((1, 2), (3, 4))),
     # v = x_j + F (x_best − x_j) + F (x_r1 − x_r2)
     "current-to-best/1": Strategy((TARGET, BEST, RANDOM, RANDOM), ((1, 0), (2, 3))),
+    # v = x_j + F (x_pbest − x_j) + F (x_r1 − x_r2), x_r2 perhaps archived (JADE, SHADE)
+    "current-to-pbest/1": Strategy((TARGET, PBEST, RANDOM, ARCHIVED), ((1, 0), (2, 3))),
 }
 
 CROSSOVERS = ("binomial", "exponential")
@@ -63,7 +71,12 @@ STAYS, NOT_STAGED = -1, -2  # answers of `select` besides a candidate's position
 
 
 def draw_parents(
-    rng: np.random.Generator, strategy: Strategy, fitness: Array, targets: range
+    rng: np.random.Generator,
+    strategy: Strategy,
+    fitness: Array,
+    targets: range,
+    n_best: int = 1,
+    n_archived: Array | None = None,
 ) -> Array:
     """Choose the parents of each target's mutant.
 
@@ -77,10 +90,15 @@ def draw_parents(
         Fitness of a block of subpopulations; the best individual is the first of the fittest.
     targets
         The individuals to make mutants for.
+    n_best
+        How many of the fittest a pbest is drawn from.
+    n_archived : integer array of shape (k,), optional
+        How many individuals each subpopulation has archived; none if not given.
 
     Returns
     -------
-    integer array of shape (k, len(targets), len(strategy.parents))
+    integer array of shape (k, len(targets), len(strategy.parents)); NP + a stands for the a-th
+    archived individual
     """
     shape = (len(fitness), len(targets))
     parents = np.empty((*shape, len(strategy.parents)), dtype=np.int64)
@@ -89,18 +107,26 @@ def draw_parents(
             parents[..., column] = np.arange(targets.start, targets.stop)
         elif kind == BEST:
             parents[..., column] = fitness.argmax(axis=1)[:, np.newaxis]
+        elif kind == PBEST:
+            fittest = np.argsort(-fitness, axis=1, kind="stable")[:, :n_best]
+            places = rng.integers(n_best, size=shape)
+            parents[..., column] = np.take_along_axis(fittest, places, axis=1)
+    if n_archived is None or not strategy.uses_archive:
+        n_archived = np.zeros(len(fitness), dtype=np.int64)
     uniforms = rng.random((*shape, strategy.n_random))
-    # The random parents are the last columns of every strategy.
-    _draw_distinct(uniforms, targets.start, fitness.shape[1], parents[..., -strategy.n_random :])
+    # The random parents are the last columns of every strategy, one that may be archived the last.
+    others = parents[..., -strategy.n_random :]
+    _draw_distinct(uniforms, targets.start, fitness.shape[1], n_archived, others)
     return parents
 
 
 @compiled
-def _draw_distinct(uniforms, first_target, population_size, others):
+def _draw_distinct(uniforms, first_target, population_size, n_archived, others):
     """Turn uniform numbers into indices that differ from each other and from the target.
 
-    The c-th index is drawn from the population_size − 1 − c individuals not yet taken: a number
-    below that count is moved past every taken index that is not above it, in ascending order.
+    The c-th index is drawn from the population_size − 1 − c individuals not yet taken, the last one
+    also from those archived: a number below that count is moved past every taken index that is not
+    above it, in ascending order.
     """
     n_subpopulations, n_targets, n_random = uniforms.shape
     taken = np.empty(n_random + 1, dtype=np.int64)  # ascending
@@ -108,7 +134,10 @@ def _draw_distinct(uniforms, first_target, population_size, others):
         for t in range(n_targets):
             taken[0] = first_target + t
             for c in range(n_random):
-                index = int(uniforms[i, t, c] * (population_size - 1 - c))
+                n_choices = population_size - 1 - c
+                if c == n_random - 1:
+                    n_choices += n_archived[i]
+                index = int(uniforms[i, t, c] * n_choices)
                 place = 0
                 while place <= c and taken[place] <= index:
                     index += 1
@@ -123,16 +152,23 @@ def _draw_distinct(uniforms, first_target, population_size, others):
 def mean_fitness(fitness, parents):
     """Return the mutants' fitness Ft_v, the mean over their parents: (k, n_targets).
 
+    An archived parent does not count: it was last measured on another batch, and what it had
+    inherited by then is not comparable with what the individuals of now have.
+
     fitness: (k, NP), parents: (k, n_targets, n_parents).
     """
     n_subpopulations, n_targets, n_parents = parents.shape
+    size = fitness.shape[1]
     means = np.empty((n_subpopulations, n_targets))
     for i in range(n_subpopulations):
         for t in range(n_targets):
-            total = 0.0
+            total, n_counted = 0.0, 0
             for c in range(n_parents):
-                total += fitness[i, parents[i, t, c]]
-            means[i, t] = total / n_parents
+                parent = parents[i, t, c]
+                if parent < size:
+                    total += fitness[i, parent]
+                    n_counted += 1
+            means[i, t] = total / n_counted
     return means
 
 
@@ -142,9 +178,10 @@ def make_trials(
     targets: range,
     parents: Array,
     strategy: Strategy,
-    scale_factor: float,
+    scale_factor: float | Array,
     crossover: str,
-    crossover_rate: float,
+    crossover_rate: float | Array,
+    archived: Array | None = None,
 ) -> Array:
     """Mutate and cross: one trial vector for each target.
 
@@ -159,47 +196,58 @@ def make_trials(
         As `draw_parents` gives them.
     strategy
         How the parents make the mutant.
-    scale_factor
+    scale_factor : one number, or array of shape (k, len(targets))
         The paper's F.
     crossover
         One of `CROSSOVERS`.
-    crossover_rate
+    crossover_rate : one number, or array of shape (k, len(targets))
         The paper's CR.
+    archived : array of shape (k, n, genes), optional
+        Each subpopulation's archive, if parents may be from there.
 
     Returns
     -------
     array of shape (k, len(targets), genes)
     """
-    n_genes = subpopulations.shape[2]
+    n_genes, dtype = subpopulations.shape[2], subpopulations.dtype
     shape = (len(subpopulations), len(targets))
     mutant_starts = rng.integers(n_genes, size=shape)
-    trials = np.empty((*shape, n_genes), dtype=subpopulations.dtype)
+    trials = np.empty((*shape, n_genes), dtype=dtype)
     differences = np.array(strategy.differences)
-    scale = subpopulations.dtype.type(scale_factor)
+    scales = _for_each(shape, scale_factor).astype(dtype)
+    rates = _for_each(shape, crossover_rate)
+    if archived is not None:
+        # Copied together, so that the loops need not ask of every parent where it is.
+        subpopulations = np.concatenate([subpopulations, archived], axis=1)
     if crossover == "binomial":
         lanes = draw_lanes(rng, (*shape, n_genes))
-        threshold = np.uint32(round(crossover_rate * 2**16))  # meets the rate to within 2⁻¹⁷
+        thresholds = np.rint(rates * 2**16).astype(np.uint32)  # meets the rate to within 2⁻¹⁷
         _cross_binomial(
-            subpopulations, targets.start, parents, differences, scale,
-            lanes, threshold, mutant_starts, trials,
+            subpopulations, targets.start, parents, differences, scales,
+            lanes, thresholds, mutant_starts, trials,
         )  # fmt: skip
     else:
-        lengths = _draw_lengths(rng, shape, n_genes, crossover_rate)
+        lengths = _draw_lengths(rng, rates, n_genes)
         _cross_exponential(
-            subpopulations, targets.start, parents, differences, scale,
+            subpopulations, targets.start, parents, differences, scales,
             lengths, mutant_starts, trials,
         )  # fmt: skip
     return trials
 
 
-def _draw_lengths(
-    rng: np.random.Generator, shape: tuple[int, ...], n_genes: int, crossover_rate: float
-) -> Array:
+def _for_each(shape: tuple[int, int], value: float | Array) -> Array:
+    """Return one number for each target; kernels see one memory layout whatever was given."""
+    each = np.empty(shape)
+    each[:] = value
+    return each
+
+
+def _draw_lengths(rng: np.random.Generator, rates: Array, n_genes: int) -> Array:
     """Draw how many neighbouring genes come from the mutant: L ≥ l with probability CR^(l−1)."""
-    uniforms = 1.0 - rng.random(shape)  # in (0, 1], so that the logarithm is finite
-    if crossover_rate in (0.0, 1.0):
-        return np.full(shape, 1 if crossover_rate == 0.0 else n_genes)
-    lengths = 1.0 + np.floor(np.log(uniforms) / np.log(crossover_rate))
+    uniforms = 1.0 - rng.random(rates.shape)  # in (0, 1], so that the logarithm is finite
+    inner = (rates > 0.0) & (rates < 1.0)
+    lengths = 1.0 + np.floor(np.log(uniforms) / np.log(np.where(inner, rates, 0.5)))
+    lengths = np.where(inner, lengths, np.where(rates == 0.0, 1, n_genes))
     return np.asarray(np.minimum(lengths, n_genes), dtype=np.int64)
 
 
@@ -215,7 +263,7 @@ def _mutate_gene(individuals, parents, differences, scale, d):
 
 @compiled
 def _cross_binomial(
-    subpopulations, first_target, parents, differences, scale, lanes, threshold, starts, trials
+    subpopulations, first_target, parents, differences, scales, lanes, thresholds, starts, trials
 ):
     """Equation 2: u_d = v_d where rand ≤ CR or d is the one index drawn, else x_d.
 
@@ -227,6 +275,7 @@ def _cross_binomial(
         individuals = subpopulations[i]
         for t in range(n_targets):
             chosen, lane, trial = parents[i, t], lanes[i, t], trials[i, t]
+            scale, threshold = scales[i, t], thresholds[i, t]
             target, base = individuals[first_target + t], individuals[chosen[0]]
             plus = individuals[chosen[differences[0, 0]]]
             minus = individuals[chosen[differences[0, 1]]]
@@ -245,7 +294,7 @@ def _cross_binomial(
 
 @compiled
 def _cross_exponential(
-    subpopulations, first_target, parents, differences, scale, lengths, starts, trials
+    subpopulations, first_target, parents, differences, scales, lengths, starts, trials
 ):
     """Give u a run of genes from v, beginning at a random one and wrapping round."""
     n_subpopulations, n_targets, n_genes = trials.shape
@@ -255,7 +304,7 @@ def _cross_exponential(
             for step in range(lengths[i, t]):
                 d = (starts[i, t] + step) % n_genes
                 trials[i, t, d] = _mutate_gene(
-                    subpopulations[i], parents[i, t], differences, scale, d
+                    subpopulations[i], parents[i, t], differences, scales[i, t], d
                 )
 
 
@@ -270,6 +319,8 @@ class Contest(NamedTuple):
         The individual of each subpopulation that is part of the global solution.
     wins : boolean array of shape (k, NP), changed by selection
         Where a trial has taken its target's place in this generation.
+    gains : array of shape (k, NP), changed by selection
+        By how much the adjusted fitness of a target's trial is above its own, for those done.
     has_moved : boolean array of shape (k,), changed by selection
         Where the champion is not the individual it was before.
     first_target
@@ -287,6 +338,7 @@ class Contest(NamedTuple):
     fitness: Array
     champions: Array
     wins: Array
+    gains: Array
     has_moved: Array
     first_target: int
     trials: Array
@@ -296,12 +348,14 @@ class Contest(NamedTuple):
     completes: bool
 
     @property
+    def targets(self) -> Array:
+        """A view of the individuals that are challenged: (k, n_targets, genes)."""
+        return self.individuals[:, self.first_target : self.first_target + self.trials.shape[1]]
+
+    @property
     def candidates(self) -> tuple[Array, ...]:
         """The vectors to be measured: the trials, then the targets if they are; (k, n, genes)."""
-        if not self.measures_targets:
-            return (self.trials,)
-        stop = self.first_target + self.trials.shape[1]
-        return self.trials, self.individuals[:, self.first_target : stop]
+        return (self.trials, self.targets) if self.measures_targets else (self.trials,)
 
 
 @compiled
@@ -333,6 +387,7 @@ def select(contest, k, measured):
         target_fitness = contest.from_targets[k, t]
         if contest.measures_targets:
             target_fitness += measured[n_targets + t]
+        contest.gains[k, j] = trial_fitness - target_fitness
         if trial_fitness >= target_fitness:
             individuals[j] = contest.trials[k, t]
             fitness[j] = trial_fitness

@@ -9,19 +9,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from coevo.batches import Batches
+from coevo.archive import archive_replaced
+from coevo.batches import Batches, Instances
+from coevo.control import CONTROLS, Control, Memory
 from coevo.decomposition import Decomposition
 from coevo.evaluation import Evaluator
 from coevo.history import Generation, History
 from coevo.inheritance import FullEvaluation, Inheritance, LimitedEvaluation
 from coevo.network import Array
 from coevo.operators import STRATEGIES, Contest, draw_parents, make_trials, mean_fitness
+from coevo.reduction import choose_survivors
 from coevo.settings import Settings
-from coevo.stopping import StopReason, on_interrupt, reached_criterion
+from coevo.stopping import StopReason, on_interrupt, reached_criterion, spent_share
 
 Callback = Callable[["Search"], bool | None]
 """Called after each generation; a true answer ends the run."""
@@ -43,6 +46,12 @@ class SearchState:
         Their fitness Ft.
     champions : integer array of shape (SP,)
         Which individual of each subpopulation is part of the global solution.
+    archives : list of arrays of shape (k, n, genes), one for each block
+        Room for individuals that were replaced; n is 0 unless the strategy uses them.
+    n_archived : integer array of shape (SP,)
+        How many are in each archive.
+    control
+        What the control of F and CR remembers.
     global_solution : array of shape (n_genes,)
         The paper's X.
     best_network : array of shape (n_genes,)
@@ -59,6 +68,9 @@ class SearchState:
     subpopulations: list[Array]
     fitness: Array
     champions: Array
+    archives: list[Array]
+    n_archived: Array
+    control: Memory
     global_solution: Array
     best_network: Array
     best_validation: float = -np.inf
@@ -83,6 +95,26 @@ class _Turn:
     targets: range
     completes: bool
 
+    @property
+    def here(self) -> slice:
+        """Where the subpopulations are among all."""
+        return slice(self.subpopulations.start, self.subpopulations.stop)
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """What the trials of a generation were made with and how they did: arrays of shape (SP, NP)."""
+
+    scale_factors: Array
+    crossover_rates: Array
+    wins: Array
+    gains: Array
+
+    @classmethod
+    def blank(cls, shape: tuple[int, ...]) -> _Tally:
+        """Return the tally of a generation that begins."""
+        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=bool), np.zeros(shape))
+
 
 class Search:
     """Limited Evaluation Cooperative Co-evolutionary DE, and its three siblings.
@@ -101,6 +133,10 @@ class Search:
         Called with the search after each generation.
     state
         Where to go on from; a new search begins if there is none.
+    initial_network : array of shape (n_genes,), optional
+        A network to begin around: one individual of each subpopulation is its part, the others are
+        that part with uniform noise of `initial_range` added, as differential evolution needs
+        individuals that differ. It is the first global solution.
     """
 
     def __init__(
@@ -110,6 +146,7 @@ class Search:
         settings: Settings,
         callbacks: Sequence[Callback] = (),
         state: SearchState | None = None,
+        initial_network: Array | None = None,
     ) -> None:
         self.evaluator = evaluator
         self.decomposition = decomposition
@@ -118,9 +155,13 @@ class Search:
         self.inheritance: Inheritance = (
             LimitedEvaluation(settings.decay) if settings.limited_evaluation else FullEvaluation()
         )
+        kind = CONTROLS[settings.control]
+        self.control: Control = kind(**{f.name: getattr(settings, f.name) for f in fields(kind)})
+        self.initial_network = initial_network
         self.state = self._draw_state() if state is None else state
         self.stop_reason: StopReason | None = None
         self._turns = self._plan_turns()
+        self._begin_memories()
 
     def run(self) -> StopReason:
         """Search until a stopping criterion is met; Ctrl-C is one."""
@@ -150,9 +191,24 @@ class Search:
 
     def _initialise(self) -> None:
         """Give the individuals their first fitness and put the global solution together."""
-        state, settings = self.state, self.settings
+        state = self.state
         first_batch = state.batches[0]
-        size = settings.population_size
+        if self.initial_network is None:
+            self._sample_networks(first_batch)
+            state.champions[:] = state.fitness.argmax(axis=1)
+        else:
+            self._measure_around(self.initial_network, first_batch)
+            state.champions[:] = 0
+        state.global_solution[:] = self._compose(state.champions)
+        self.evaluator.rebase(state.global_solution, first_batch)
+        validation = self.evaluator.validate_networks(state.global_solution[np.newaxis])[0]
+        self._remember([], np.array([validation]), state.global_solution)
+        self._record(validation)
+
+    def _sample_networks(self, instances: Instances) -> None:
+        """Give each individual the mean fitness of random networks that it is part of."""
+        state, settings = self.state, self.settings
+        size = state.fitness.shape[1]
         sums, times = np.zeros_like(state.fitness), np.zeros_like(state.fitness)
         everyone = np.arange(len(self.decomposition))
         # Alone, an individual is a network already: there is nobody to combine it with.
@@ -162,28 +218,55 @@ class Search:
             if len(self.decomposition) > 1:
                 chosen = state.rng.integers(size, size=(size, len(self.decomposition)))
             networks = np.stack([self._compose(individuals) for individuals in chosen])
-            fitness = self.evaluator.evaluate_networks(networks, first_batch)
+            fitness = self.evaluator.evaluate_networks(networks, instances)
             state.evaluations += len(networks)
             np.add.at(sums, (everyone, chosen), fitness[:, np.newaxis])
             np.add.at(times, (everyone, chosen), 1)
         state.fitness[:] = sums / np.maximum(times, 1)
-        state.champions[:] = state.fitness.argmax(axis=1)
-        state.global_solution[:] = self._compose(state.champions)
-        self.evaluator.rebase(state.global_solution, first_batch)
-        validation = self.evaluator.validate_networks(state.global_solution[np.newaxis])[0]
-        self._remember([], np.array([validation]), state.global_solution)
-        self._record(validation)
+        if settings.weight_decay:
+            state.fitness -= np.concatenate([self._penalties(p) for p in state.subpopulations])
+
+    def _measure_around(self, network: Array, instances: Instances) -> None:
+        """Give each individual its fitness in its place in a network.
+
+        Random networks would tell nothing of how well it fits into this one.
+        """
+        state = self.state
+        self.evaluator.rebase(network.astype(state.global_solution.dtype), instances)
+        for individuals, block in zip(state.subpopulations, self.decomposition.blocks, strict=True):
+            here = slice(block.start, block.stop)
+            shape = individuals.shape[:2]
+            contest = Contest(
+                individuals=individuals,
+                fitness=state.fitness[here],
+                champions=state.champions[here],
+                wins=np.zeros(shape, dtype=bool),
+                gains=np.zeros(shape),
+                has_moved=np.zeros(len(individuals), dtype=bool),
+                first_target=0,
+                trials=individuals,  # each takes its own place
+                from_targets=np.full(shape, -np.inf),
+                from_parents=-self._penalties(individuals),
+                measures_targets=False,
+                completes=False,
+            )
+            self.evaluator.sweep(block, contest)
+            state.evaluations += math.prod(shape)
 
     def _evolve(self) -> None:
         """One generation: every subpopulation in turn, in the context of the others' best."""
         state, evaluator = self.state, self.evaluator
         before = state.global_solution.copy()
-        wins = np.zeros(state.fitness.shape, dtype=bool)
+        self._reduce()
+        tally = _Tally.blank(state.fitness.shape)
         moved: list[int] = []
-        evaluator.rebase(before, state.batches.take(state.rng))
+        evaluator.rebase(before, state.batches.take(state.rng, self._batch_size()))
         for turn in self._turns:
-            contest = self._reproduce(turn, wins)
+            contest = self._reproduce(turn, tally)
+            # Only an archive asks for targets that are gone.
+            targets = contest.targets.copy() if state.archives[turn.block].size else None
             evaluator.sweep(turn.subpopulations, contest)  # evaluate, select, X_i ← x_i,max
+            self._learn(turn, tally, targets)
             state.evaluations += sum(math.prod(part.shape[:2]) for part in contest.candidates)
             for k in np.flatnonzero(contest.has_moved):
                 i = turn.subpopulations[k]
@@ -195,25 +278,39 @@ class Search:
         self._remember(moved, validations, before)
         self._record(validations[-1] if moved else state.history.latest.validation_fitness)
 
-    def _reproduce(self, turn: _Turn, wins: Array) -> Contest:
+    def _reproduce(self, turn: _Turn, tally: _Tally) -> Contest:
         """Mutate and cross; say what targets and trials inherit."""
         settings, state = self.settings, self.state
         strategy = STRATEGIES[settings.strategy]
-        here = slice(turn.subpopulations.start, turn.subpopulations.stop)
+        here, columns = turn.here, slice(turn.targets.start, turn.targets.stop)
         individuals, fitness = state.subpopulations[turn.block][turn.rows], state.fitness[here]
-        parents = draw_parents(state.rng, strategy, fitness, turn.targets)
+        archived = state.archives[turn.block][turn.rows]
+        scale_factors, crossover_rates = self.control.draw(
+            state.rng, state.control, here, turn.targets
+        )
+        tally.scale_factors[here, columns] = scale_factors
+        tally.crossover_rates[here, columns] = crossover_rates
+        n_best = max(1, round(settings.pbest_share * fitness.shape[1]))
+        parents = draw_parents(
+            state.rng, strategy, fitness, turn.targets, n_best, state.n_archived[here]
+        )
         trials = make_trials(
             state.rng, individuals, turn.targets, parents, strategy,
-            settings.scale_factor, settings.crossover, settings.crossover_rate,
+            scale_factors, settings.crossover, crossover_rates, archived if archived.size else None,
         )  # fmt: skip
         from_targets, from_parents = self.inheritance.inherit(
-            fitness[:, turn.targets.start : turn.targets.stop], mean_fitness(fitness, parents)
+            fitness[:, columns], mean_fitness(fitness, parents)
         )
+        if settings.weight_decay:
+            from_parents = from_parents - self._penalties(trials)
+            if self.inheritance.measures_targets:
+                from_targets = from_targets - self._penalties(individuals[:, columns])
         return Contest(
             individuals=individuals,
             fitness=fitness,
             champions=state.champions[here],
-            wins=wins[here],
+            wins=tally.wins[here],
+            gains=tally.gains[here],
             has_moved=np.zeros(len(individuals), dtype=bool),
             first_target=turn.targets.start,
             trials=trials,
@@ -222,6 +319,64 @@ class Search:
             measures_targets=self.inheritance.measures_targets,
             completes=turn.completes,
         )
+
+    def _learn(self, turn: _Turn, tally: _Tally, targets: Array | None) -> None:
+        """Archive targets that were bettered; tell the control once all targets have been."""
+        state, here = self.state, turn.here
+        if targets is not None:
+            archive_replaced(
+                state.rng,
+                state.archives[turn.block][turn.rows],
+                state.n_archived[here],
+                targets,
+                tally.gains[here, turn.targets.start : turn.targets.stop],
+            )
+        if turn.completes:
+            drawn = (tally.scale_factors[here], tally.crossover_rates[here])
+            self.control.learn(state.control, here, drawn, tally.wins[here], tally.gains[here])
+
+    def _penalties(self, vectors: Array) -> Array:
+        """Return what weight decay takes off the fitness of vectors (k, n, genes): (k, n)."""
+        squares = np.einsum("knd,knd->kn", vectors, vectors)
+        return np.asarray(squares * (self.settings.weight_decay / vectors.shape[2]))
+
+    # --------------------------------------------------------------------- what follows the budget
+
+    def _batch_size(self) -> int | None:
+        """Return how large batches should be by now, None if they do not grow."""
+        settings = self.settings
+        if settings.final_batch_size is None:
+            return None
+        share = spent_share(settings, self.state.evaluations, self.state.generation)
+        growth = settings.final_batch_size - settings.batch_size
+        return round(settings.batch_size + share * growth)
+
+    def _reduce(self) -> None:
+        """Let the least fit individuals go, if subpopulations should be smaller by now."""
+        state, settings = self.state, self.settings
+        if settings.final_population_size is None:
+            return
+        share = spent_share(settings, state.evaluations, state.generation)
+        fall = settings.population_size - settings.final_population_size
+        size = round(settings.population_size - share * fall)
+        if size >= state.fitness.shape[1]:
+            return
+        survivors = choose_survivors(state.fitness, state.champions, size)
+        state.champions[:] = (survivors == state.champions[:, np.newaxis]).argmax(axis=1)
+        state.fitness = np.take_along_axis(state.fitness, survivors, axis=1)
+        for b, block in enumerate(self.decomposition.blocks):
+            places = survivors[block.start : block.stop, :, np.newaxis]
+            state.subpopulations[b] = np.take_along_axis(state.subpopulations[b], places, axis=1)
+            state.archives[b] = state.archives[b][:, : self._archive_size()].copy()
+        np.minimum(state.n_archived, self._archive_size(), out=state.n_archived)
+        self.control.keep(state.control, survivors)
+        self._turns = self._plan_turns()
+
+    def _archive_size(self) -> int:
+        if not STRATEGIES[self.settings.strategy].uses_archive:
+            return 0
+        size: int = self.state.fitness.shape[1]
+        return round(self.settings.archive_rate * size)
 
     # ------------------------------------------------------------------------------- bookkeeping
 
@@ -296,12 +451,19 @@ class Search:
         dtype = np.dtype(settings.dtype)
         size, sizes = settings.population_size, self.decomposition.sizes
         layers = self.decomposition.layer_of_gene
-        reach = np.broadcast_to(settings.initial_range, layers.max() + 1)[layers]
+        reaches = np.broadcast_to(settings.initial_range, layers.max() + 1)
+        if settings.scale_initial_range:
+            reaches = reaches / np.sqrt(self.decomposition.layer_inputs)
+        reach = reaches[layers]
         subpopulations = []
         for block in self.decomposition.blocks:
             individuals = rng.uniform(-1, 1, (len(block), size, sizes[block.start]))
             for k, i in enumerate(block):
-                individuals[k] *= reach[self.decomposition.groups[i]]
+                genes = self.decomposition.groups[i]
+                individuals[k] *= reach[genes]
+                if self.initial_network is not None:
+                    individuals[k] += self.initial_network[genes]
+                    individuals[k, 0] = self.initial_network[genes]
             subpopulations.append(individuals.astype(dtype))
         n_subpopulations = len(self.decomposition)
         return SearchState(
@@ -310,12 +472,34 @@ class Search:
             subpopulations=subpopulations,
             fitness=np.zeros((n_subpopulations, size)),
             champions=np.zeros(n_subpopulations, dtype=np.int64),
+            archives=[],
+            n_archived=np.zeros(n_subpopulations, dtype=np.int64),
+            control={},
             global_solution=np.zeros(sum(sizes), dtype=dtype),
             best_network=np.zeros(sum(sizes), dtype=dtype),
         )
 
+    def _begin_memories(self) -> None:
+        """Make room for what is learnt, unless the search has such a memory already.
+
+        A memory of another shape belongs to another control or strategy, with which an estimator
+        went on until now.
+        """
+        state = self.state
+        fresh = self.control.begin(*state.fitness.shape)
+        shapes, others = ({n: a.shape for n, a in m.items()} for m in (fresh, state.control))
+        if shapes != others:
+            state.control = fresh
+        rooms = [
+            np.zeros((len(part), self._archive_size(), part.shape[2]), part.dtype)
+            for part in state.subpopulations
+        ]
+        if [room.shape for room in rooms] != [archive.shape for archive in state.archives]:
+            state.archives = rooms
+            state.n_archived[:] = 0
+
     def _plan_turns(self) -> list[_Turn]:
-        size = self.settings.population_size
+        size = self.state.fitness.shape[1]
         turns = []
         for b, block in enumerate(self.decomposition.blocks):
             if self.settings.synchronous:

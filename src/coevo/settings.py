@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coevo import decomposition as decompositions
+from coevo.control import CONTROLS
 from coevo.errors import check_flag, check_integer, check_name, check_real
 from coevo.fitness import Fitness, find_fitness
 from coevo.network import ACTIVATIONS, Array
@@ -41,14 +42,36 @@ class Settings:
         The part of the parents' fitness that is not inherited, if evaluation is limited.
     reshuffle_batches
         Draw new batches each time all have been visited.
+    final_batch_size
+        Let batches grow from `batch_size` to this along the budget, at the end of each epoch; needs
+        `reshuffle_batches`. None for batches that do not grow.
     population_size
         Individuals in each subpopulation (NP).
+    final_population_size
+        Let NP fall from `population_size` to this along the budget; the least fit individuals go.
+        None for subpopulations that do not shrink. The budget, here and above, is `max_evaluations`
+        or `max_generations`, whichever is nearer to its end.
     scale_factor
-        Weight of the differences in a mutant (F).
+        Weight of the differences in a mutant (F), to begin with if it is learnt.
     crossover_rate
-        Probability that a gene of a trial comes from the mutant (CR).
+        Probability that a gene of a trial comes from the mutant (CR), likewise.
+    control
+        How F and CR are chosen for each trial: "fixed" as they are, "dither" draws F from
+        `scale_factor_range`, "jde" lets individuals carry and hand on their own, "shade" draws
+        both around those that have succeeded before; see `coevo.control`.
+    scale_factor_range
+        The lowest and the highest F that "dither" and "jde" draw.
+    redraw_probability
+        How often "jde" redraws an individual's F, and its CR.
+    memory_size
+        How many pairs of F and CR "shade" remembers for each subpopulation.
     strategy
-        Mutation: rand/1, best/1, rand/2 or current-to-best/1.
+        Mutation: rand/1, best/1, rand/2, current-to-best/1 or current-to-pbest/1.
+    pbest_share
+        The part of a subpopulation that current-to-pbest/1 draws its pbest from; one individual at
+        least.
+    archive_rate
+        How many replaced individuals current-to-pbest/1 keeps, as a multiple of NP; 0 for none.
     crossover
         binomial or exponential.
     synchronous
@@ -59,6 +82,13 @@ class Settings:
     initial_range
         Initial weights and biases are uniform in [−initial_range, initial_range]. One number, or
         one for each layer, the output layer included.
+    scale_initial_range
+        Divide each layer's initial range by the square root of how many inputs its neurons have, so
+        that their first weighted sums are about equally large in all layers.
+    weight_decay
+        What is taken off the measured fitness of a candidate, a guard against overfitting: this
+        times the mean square of its genes, those that its subpopulation owns. Validation does
+        without. With full evaluation a fitness is measured once, and what is taken off it too.
     max_evaluations
         End after the first generation with which this many networks have been evaluated for
         fitness, initial sampling included, validation not. None for no limit; so for those below.
@@ -86,14 +116,24 @@ class Settings:
     batch_size: int = 500
     decay: float = 0.2
     reshuffle_batches: bool = False
+    final_batch_size: int | None = None
     population_size: int = 20
+    final_population_size: int | None = None
     scale_factor: float = 0.1
     crossover_rate: float = 0.3
+    control: str = "fixed"
+    scale_factor_range: tuple[float, float] = (0.02, 0.2)
+    redraw_probability: float = 0.1
+    memory_size: int = 5
     strategy: str = "rand/1"
+    pbest_share: float = 0.1
+    archive_rate: float = 1.0
     crossover: str = "binomial"
     synchronous: bool = True
     sampling_rounds: int = 5
     initial_range: float | tuple[float, ...] = 4.0
+    scale_initial_range: bool = False
+    weight_decay: float = 0.0
     max_evaluations: int | None = 500_000
     max_generations: int | None = None
     max_seconds: float | None = None
@@ -119,12 +159,16 @@ class Settings:
         find_fitness(self.fitness)
         if isinstance(self.decomposition, str):
             check_name("decomposition", self.decomposition, decompositions.NAMES)
+        check_name("control", self.control, CONTROLS)
         check_name("strategy", self.strategy, STRATEGIES)
         check_name("crossover", self.crossover, CROSSOVERS)
         check_name("dtype", self.dtype, DTYPES)
-        for flag in ("limited_evaluation", "reshuffle_batches", "synchronous"):
+        flags = ("limited_evaluation", "reshuffle_batches", "synchronous", "scale_initial_range")
+        for flag in flags:
             check_flag(flag, getattr(self, flag))
         self._check_numbers()
+        self._check_control()
+        self._check_schedules()
 
     def _check_numbers(self) -> None:
         check_integer("batch_size", self.batch_size, 1)
@@ -138,6 +182,7 @@ class Settings:
         check_real("decay", self.decay, 0, 1)
         check_real("scale_factor", self.scale_factor, 0, above=True)
         check_real("crossover_rate", self.crossover_rate, 0, 1)
+        check_real("weight_decay", self.weight_decay, 0)
         self._check_initial_range()
         for count in ("max_evaluations", "max_generations", "patience", "n_threads"):
             if getattr(self, count) is not None:
@@ -148,6 +193,54 @@ class Settings:
             check_real("target_fitness", self.target_fitness)
         if self.seed is not None:
             check_integer("seed", self.seed, 0)
+
+    def _check_control(self) -> None:
+        given = self.scale_factor_range
+        if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+            raise TypeError(f"scale_factor_range must be two numbers, got {given!r}")
+        low, high = given
+        check_real("scale_factor_range[0]", low, 0, above=True)
+        check_real("scale_factor_range[1]", high, low)
+        object.__setattr__(self, "scale_factor_range", (low, high))
+        check_real("redraw_probability", self.redraw_probability, 0, 1)
+        check_integer("memory_size", self.memory_size, 1)
+        check_real("pbest_share", self.pbest_share, 0, 1)
+        check_real("archive_rate", self.archive_rate, 0)
+
+    def _check_schedules(self) -> None:
+        """Check what changes along the budget."""
+        for name in ("final_population_size", "final_batch_size"):
+            if getattr(self, name) is None:
+                continue
+            check_integer(name, getattr(self, name), 1)
+            if self.max_evaluations is None and self.max_generations is None:
+                raise ValueError(
+                    f"{name} needs a budget along which it is approached: set max_evaluations or "
+                    "max_generations"
+                )
+        if self.final_population_size is not None:
+            check_integer(
+                "final_population_size",
+                self.final_population_size,
+                STRATEGIES[self.strategy].minimum_population_size,
+                why=f" for strategy {self.strategy}, whose parents must be different individuals",
+            )
+            if self.final_population_size > self.population_size:
+                raise ValueError(
+                    f"final_population_size={self.final_population_size} must be at most "
+                    f"population_size={self.population_size}: subpopulations can only shrink"
+                )
+        if self.final_batch_size is not None:
+            if self.final_batch_size < self.batch_size:
+                raise ValueError(
+                    f"final_batch_size={self.final_batch_size} must be at least "
+                    f"batch_size={self.batch_size}: batches can only grow"
+                )
+            if not (self.limited_evaluation and self.reshuffle_batches):
+                raise ValueError(
+                    "final_batch_size needs limited_evaluation=True and reshuffle_batches=True: "
+                    "batches grow when they are drawn anew"
+                )
 
     def _check_initial_range(self) -> None:
         if not isinstance(self.initial_range, Sequence) or isinstance(self.initial_range, str):

@@ -52,6 +52,22 @@ def reached_criterion(
     return None
 
 
+def spent_share(settings: Settings, evaluations: int, generation: int) -> float:
+    """Return how much of the budget has been used, from 0 to 1.
+
+    Time is left out, so that what depends on this is the same in each run.
+
+    Parameters
+    ----------
+    settings
+        Hold the budget, `max_evaluations` or `max_generations` at least.
+    evaluations, generation
+        How far the search is.
+    """
+    budgets = ((settings.max_evaluations, evaluations), (settings.max_generations, generation))
+    return min(1.0, max(used / limit for limit, used in budgets if limit is not None))
+
+
 @contextmanager
 def on_interrupt(ask_to_stop: Callable[[], None]) -> Iterator[None]:
     """Turn the first Ctrl-C into a request to stop after the generation; the second one raises.

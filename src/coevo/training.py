@@ -111,6 +111,7 @@ def evolve(
     checkpoint_every_seconds: float | None = 60.0,
     checkpoint_every_generations: int | None = None,
     resume: bool = False,
+    initial_network: Network | None = None,
     **changes: Any,
 ) -> Result:
     """Evolve a network that classifies or, with a measure for it, one that predicts numbers.
@@ -145,6 +146,13 @@ def evolve(
         Go on from the checkpoint, if there is one, and end as if the run had never stopped. Data,
         settings and engine must be the same, but for the stopping criteria and `n_threads`. If
         False, there must be no checkpoint yet.
+    initial_network
+        A network of the same shape to begin around. It is the first global solution. One individual
+        of each subpopulation is its part; the others are that part with uniform noise of
+        `initial_range` added, since differential evolution moves by differences between
+        individuals. So `initial_range` says how far around the network the search begins, and is
+        best small. Every individual is measured once in its place in the network, instead of
+        sampling random ones.
     changes
         Single settings that differ from `settings`.
 
@@ -187,6 +195,7 @@ def evolve(
         checkpoint_every_seconds=checkpoint_every_seconds,
         checkpoint_every_generations=checkpoint_every_generations,
         resume=resume,
+        initial_network=initial_network,
     )
 
 
@@ -203,6 +212,7 @@ def evolve_data(
     checkpoint_every_seconds: float | None = 60.0,
     checkpoint_every_generations: int | None = None,
     resume: bool = False,
+    initial_network: Network | None = None,
 ) -> Result:
     """Evolve a network on data that have been checked already; see `evolve`.
 
@@ -216,7 +226,8 @@ def evolve_data(
         How to search and when to stop.
     classes : array of shape (n_outputs,), optional
         The labels that the class indices stand for.
-    engine, callbacks, checkpoint, checkpoint_every_seconds, checkpoint_every_generations, resume
+    engine, callbacks, checkpoint, checkpoint_every_seconds, checkpoint_every_generations, resume, \
+    initial_network
         As for `evolve`.
     """
     if not (settings.has_end or callbacks):
@@ -227,6 +238,10 @@ def evolve_data(
     architecture = Architecture(
         training.inputs.shape[1], settings.hidden_layer_sizes, n_outputs, settings.activation
     )
+    genotype = None
+    if initial_network is not None:
+        check_network(initial_network, architecture)
+        genotype = initial_network.genotype
     decomposition = decompose(settings.decomposition, architecture)
     engine = _choose_engine(engine, decomposition)
     evaluator = ENGINES[engine](
@@ -234,7 +249,8 @@ def evolve_data(
     )
     checkpointer = None
     if checkpoint is not None:
-        purpose = Purpose.of(settings, engine, _name_arrays(training, validation, classes))
+        arrays = _name_arrays(training, validation, classes) | {"initial network": genotype}
+        purpose = Purpose.of(settings, engine, arrays)
         checkpointer = Checkpointer(
             checkpoint, purpose, checkpoint_every_seconds, checkpoint_every_generations
         )
@@ -243,7 +259,7 @@ def evolve_data(
         raise ValueError("resume=True needs a checkpoint to go on from")
     with checkpointer or nullcontext(), threads.limit(settings.n_threads):
         frozen = None if checkpointer is None else checkpointer.begin(evaluator, resume)
-        search = Search(evaluator, decomposition, settings, callbacks, frozen)
+        search = Search(evaluator, decomposition, settings, callbacks, frozen, genotype)
         state = search.state
         stop_reason = search.run()
         if checkpointer is not None:
@@ -262,6 +278,21 @@ def evolve_data(
         seconds=state.seconds,
         settings=settings,
     )
+
+
+def check_network(network: Network, architecture: Architecture) -> None:
+    """Raise unless a network to begin around has the architecture of those to be evolved."""
+    if not isinstance(network, Network):
+        raise TypeError(f"initial_network must be a coevo.Network, got {type(network).__name__}")
+    if network.architecture != architecture:
+        raise ValueError(
+            f"initial_network has {network.architecture}, and what is to be evolved has "
+            f"{architecture}"
+        )
+    if network.genotype.shape != (architecture.n_genes,) or not np.isfinite(network.genotype).all():
+        raise ValueError(
+            f"initial_network must have {architecture.n_genes} finite weights and biases"
+        )
 
 
 def _choose_engine(engine: str, decomposition: Decomposition) -> str:

@@ -36,12 +36,13 @@ from coevo.evaluation import Data, Evaluator
 from coevo.evaluation.batched import BatchedEvaluator
 from coevo.files import StrPath
 from coevo.fitness import Fitness
-from coevo.network import Array
+from coevo.network import Array, Network
 from coevo.search import Callback, Search
 from coevo.settings import Settings
-from coevo.training import ENGINES
+from coevo.training import ENGINES, check_network
 
-_OWN = ("fitness", "batch_size", "seed")  # settings that an estimator does not hand on as they are
+# Settings that an estimator does not hand on as they are.
+_OWN = ("fitness", "batch_size", "final_batch_size", "seed")
 
 
 class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[misc]
@@ -68,6 +69,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         *,
         X_val: Any = None,
         y_val: Any = None,
+        initial_network: Network | None = None,
     ) -> Self:
         """Evolve a network.
 
@@ -82,6 +84,10 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         X_val, y_val : as X and y, optional
             The validation set, which chooses the network that is kept. Without it,
             `validation_fraction` of the instances are split off if these are enough.
+        initial_network
+            A network to begin around, such as another estimator's `network_`: with the inputs as
+            they are in X and the outputs in the order of the classes, or in the units of y. See
+            `coevo.evolve`.
 
         Returns
         -------
@@ -92,7 +98,13 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         data = self._check_data(X, y, sample_weight, reset=training is None)
         seed = self._draw_seed()
         validation = self._check_validation(X_val, y_val)
-        checkpointer = make_checkpointer(self, data, validation, self._engine, seed)
+        if initial_network is not None and training is not None:
+            raise ValueError(
+                "initial_network begins a search, and warm_start=True goes on with the previous one"
+            )
+        checkpointer = make_checkpointer(
+            self, data, validation, self._engine, seed, initial_network
+        )
         with checkpointer or nullcontext():
             frozen = None if checkpointer is None else checkpointer.find(self.resume)
             if frozen is not None and frozen.purpose.seed is not None:
@@ -100,6 +112,9 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             if validation is None:
                 data, validation = self._split(data, seed)
             training = self._prepare(training, data)
+            if initial_network is not None:
+                check_network(initial_network, training.architecture)
+                training.initial_network = training.scaled(initial_network)
             settings = self._settings(training, data, seed)
             if not (settings.has_end or self.callbacks):
                 raise ValueError(
@@ -123,7 +138,8 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     ) -> None:
         """Search until a stopping criterion is met."""
         evaluator = self._evaluator(training, settings, data, validation)
-        candidates = len(training.decomposition) * settings.population_size
+        fewest = settings.final_population_size or settings.population_size
+        candidates = len(training.decomposition) * fewest
         per_generation = candidates * (2 if settings.limited_evaluation else 1)
         total = most_generations(settings, per_generation)
         if training.state is not None:
@@ -138,7 +154,10 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             callbacks = [*(self.callbacks or ()), *watchers, task.after_generation]
             if checkpointer is not None:
                 callbacks.append(checkpointer)
-            search = Search(evaluator, training.decomposition, settings, callbacks, training.state)
+            search = Search(
+                evaluator, training.decomposition, settings, callbacks, training.state,
+                training.initial_network,
+            )  # fmt: skip
             training.state = search.state
             self.stop_reason_ = str(search.run())
             if checkpointer is not None:
@@ -174,6 +193,11 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
                 "checkpoint is for fit: a stream's batches are not known to a file; pickle the "
                 "estimator between two calls of partial_fit to be able to go on"
             )
+        for name in ("final_population_size", "final_batch_size"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} follows the budget, and a stream has none: leave it out of partial_fit"
+                )
         training: Training | None = getattr(self, "_training", None)
         # The first call learns the features and the scaling; all later ones must agree.
         data = self._check_data(X, y, sample_weight, reset=training is None, stream=True)
@@ -244,9 +268,13 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         batch_size = self.batch_size
         if isinstance(batch_size, Integral) and not isinstance(batch_size, bool):
             batch_size = min(batch_size, len(data))  # a small data set is a single batch
+        final = self.final_batch_size
+        if isinstance(final, Integral) and not isinstance(final, bool):
+            final = min(final, len(data))
         same = {f.name: getattr(self, f.name) for f in fields(Settings) if f.name not in _OWN}
         fitness = self._find_fitness(self.fitness, training, data)
-        return Settings(**same, fitness=fitness, batch_size=batch_size, seed=seed)
+        own = {"fitness": fitness, "batch_size": batch_size, "final_batch_size": final}
+        return Settings(**same, **own, seed=seed)
 
     def _find_fitness(self, fitness: Any, training: Training, data: Data) -> Fitness:
         answers = self._answers(training.targets)
@@ -258,7 +286,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         settings = Settings(**{name: getattr(self, name) for name in (*names, "strategy")})
         if training is None:
             return Training.begin(data, self._n_outputs, settings, self.scale_inputs)
-        training.check_same(self._n_outputs, settings)
+        training.check_same(self._n_outputs, settings, self.final_population_size)
         return training
 
     def _evaluator(

@@ -74,9 +74,11 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         The weight of each class as a dictionary, "balanced" for weights inverse to how often the
         classes occur, or None. It multiplies the sample weights in training and validation.
     hidden_layer_sizes, activation, decomposition, limited_evaluation, decay, reshuffle_batches, \
-    population_size, scale_factor, crossover_rate, strategy, crossover, synchronous, \
-    sampling_rounds, initial_range, max_evaluations, max_generations, max_seconds, \
-    target_fitness, patience, dtype, n_threads
+    final_batch_size, population_size, final_population_size, scale_factor, crossover_rate, \
+    control, scale_factor_range, redraw_probability, memory_size, strategy, pbest_share, \
+    archive_rate, crossover, synchronous, sampling_rounds, initial_range, scale_initial_range, \
+    weight_decay, max_evaluations, max_generations, max_seconds, target_fitness, patience, \
+    dtype, n_threads
         The settings of the search; see `coevo.Settings`.
 
     Attributes
@@ -129,14 +131,24 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         batch_size: int = 500,
         decay: float = 0.2,
         reshuffle_batches: bool = False,
+        final_batch_size: int | None = None,
         population_size: int = 20,
+        final_population_size: int | None = None,
         scale_factor: float = 0.1,
         crossover_rate: float = 0.3,
+        control: str = "fixed",
+        scale_factor_range: tuple[float, float] = (0.02, 0.2),
+        redraw_probability: float = 0.1,
+        memory_size: int = 5,
         strategy: str = "rand/1",
+        pbest_share: float = 0.1,
+        archive_rate: float = 1.0,
         crossover: str = "binomial",
         synchronous: bool = True,
         sampling_rounds: int = 5,
-        initial_range: float = 4.0,
+        initial_range: float | Sequence[float] = 4.0,
+        scale_initial_range: bool = False,
+        weight_decay: float = 0.0,
         max_evaluations: int | None = 200_000,
         max_generations: int | None = None,
         max_seconds: float | None = None,
@@ -166,14 +178,24 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         self.batch_size = batch_size
         self.decay = decay
         self.reshuffle_batches = reshuffle_batches
+        self.final_batch_size = final_batch_size
         self.population_size = population_size
+        self.final_population_size = final_population_size
         self.scale_factor = scale_factor
         self.crossover_rate = crossover_rate
+        self.control = control
+        self.scale_factor_range = scale_factor_range
+        self.redraw_probability = redraw_probability
+        self.memory_size = memory_size
         self.strategy = strategy
+        self.pbest_share = pbest_share
+        self.archive_rate = archive_rate
         self.crossover = crossover
         self.synchronous = synchronous
         self.sampling_rounds = sampling_rounds
         self.initial_range = initial_range
+        self.scale_initial_range = scale_initial_range
+        self.weight_decay = weight_decay
         self.max_evaluations = max_evaluations
         self.max_generations = max_generations
         self.max_seconds = max_seconds

@@ -9,7 +9,7 @@ import numpy as np
 
 from coevo.batches import Batches
 from coevo.decomposition import Decomposition, decompose
-from coevo.estimators.scaling import InputScaling, TargetScaling, fold
+from coevo.estimators.scaling import InputScaling, TargetScaling, fold, unfold
 from coevo.evaluation import Data, Evaluator
 from coevo.network import Architecture, Array, Network
 from coevo.search import SearchState
@@ -34,6 +34,8 @@ class Training:
         The search, None before it has begun.
     validation
         The validation set of a stream, if it has one.
+    initial_network : array of shape (n_genes,), optional
+        The network that the search begins around, for scaled instances.
     """
 
     inputs: InputScaling
@@ -42,6 +44,7 @@ class Training:
     decomposition: Decomposition
     state: SearchState | None = None
     validation: Data | None = None
+    initial_network: Array | None = None
 
     @classmethod
     def begin(cls, data: Data, n_outputs: int, settings: Settings, scale_inputs: bool) -> Training:
@@ -67,15 +70,20 @@ class Training:
             targets = TargetScaling.to_unit_variance(data.targets, data.weights)
         return cls(inputs, targets, *_shape(n_inputs, n_outputs, settings))
 
-    def check_same(self, n_outputs: int, settings: Settings) -> None:
-        """Refuse to go on with networks of another shape."""
+    def check_same(self, n_outputs: int, settings: Settings, final_size: int | None) -> None:
+        """Refuse to go on with networks of another shape.
+
+        Subpopulations may have shrunk meanwhile; then the search goes on with those that are left.
+        """
         architecture, decomposition = _shape(self.architecture.n_inputs, n_outputs, settings)
         state = self.state
         assert state is not None
         is_same = (
             architecture == self.architecture
             and decomposition.sizes == self.decomposition.sizes
-            and state.fitness.shape[1] == settings.population_size
+            and (final_size or settings.population_size)
+            <= state.fitness.shape[1]
+            <= settings.population_size
             and state.global_solution.dtype == settings.dtype
         )
         if not is_same:
@@ -141,6 +149,10 @@ class Training:
         limits = {name: getattr(settings, name) for name in spent}
         further = {n: limit + spent[n] for n, limit in limits.items() if limit is not None}
         return replace(settings, **further)
+
+    def scaled(self, network: Network) -> Array:
+        """Return the genotype that does to scaled instances what a network does to the user's."""
+        return unfold(network, self.inputs, self.targets).genotype
 
     def unscaled(self, genotype: Array) -> Network:
         """Return the network that takes and gives the user's own numbers."""

@@ -67,9 +67,11 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
     verbose
         Show progress: as a bar if the standard error is a terminal, in the log `coevo` otherwise.
     hidden_layer_sizes, activation, decomposition, limited_evaluation, decay, reshuffle_batches, \
-    population_size, scale_factor, crossover_rate, strategy, crossover, synchronous, \
-    sampling_rounds, initial_range, max_evaluations, max_generations, max_seconds, \
-    target_fitness, patience, dtype, n_threads
+    final_batch_size, population_size, final_population_size, scale_factor, crossover_rate, \
+    control, scale_factor_range, redraw_probability, memory_size, strategy, pbest_share, \
+    archive_rate, crossover, synchronous, sampling_rounds, initial_range, scale_initial_range, \
+    weight_decay, max_evaluations, max_generations, max_seconds, target_fitness, patience, \
+    dtype, n_threads
         The settings of the search; see `coevo.Settings`.
 
     Attributes
@@ -117,14 +119,24 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         batch_size: int = 500,
         decay: float = 0.2,
         reshuffle_batches: bool = False,
+        final_batch_size: int | None = None,
         population_size: int = 20,
+        final_population_size: int | None = None,
         scale_factor: float = 0.5,
         crossover_rate: float = 0.3,
+        control: str = "fixed",
+        scale_factor_range: tuple[float, float] = (0.02, 0.2),
+        redraw_probability: float = 0.1,
+        memory_size: int = 5,
         strategy: str = "rand/1",
+        pbest_share: float = 0.1,
+        archive_rate: float = 1.0,
         crossover: str = "binomial",
         synchronous: bool = True,
         sampling_rounds: int = 5,
-        initial_range: float = 0.3,
+        initial_range: float | Sequence[float] = 0.3,
+        scale_initial_range: bool = False,
+        weight_decay: float = 0.0,
         max_evaluations: int | None = 200_000,
         max_generations: int | None = None,
         max_seconds: float | None = None,
@@ -153,14 +165,24 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         self.batch_size = batch_size
         self.decay = decay
         self.reshuffle_batches = reshuffle_batches
+        self.final_batch_size = final_batch_size
         self.population_size = population_size
+        self.final_population_size = final_population_size
         self.scale_factor = scale_factor
         self.crossover_rate = crossover_rate
+        self.control = control
+        self.scale_factor_range = scale_factor_range
+        self.redraw_probability = redraw_probability
+        self.memory_size = memory_size
         self.strategy = strategy
+        self.pbest_share = pbest_share
+        self.archive_rate = archive_rate
         self.crossover = crossover
         self.synchronous = synchronous
         self.sampling_rounds = sampling_rounds
         self.initial_range = initial_range
+        self.scale_initial_range = scale_initial_range
+        self.weight_decay = weight_decay
         self.max_evaluations = max_evaluations
         self.max_generations = max_generations
         self.max_seconds = max_seconds

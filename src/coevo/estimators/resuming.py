@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from coevo.checkpoint import Checkpointer, Purpose
 from coevo.evaluation import Data
 from coevo.files import as_plain
+from coevo.network import Network
 from coevo.settings import Settings
 
 _FREE = (
@@ -22,7 +23,12 @@ _FREE = (
 
 
 def make_checkpointer(
-    estimator: BaseEstimator, data: Data, validation: Data | None, engine: str, seed: int
+    estimator: BaseEstimator,
+    data: Data,
+    validation: Data | None,
+    engine: str,
+    seed: int,
+    initial_network: Network | None = None,
 ) -> Checkpointer | None:
     """Return what writes an estimator's checkpoints, None if it has no checkpoint.
 
@@ -38,6 +44,8 @@ def make_checkpointer(
         The name of the Evaluator.
     seed
         The seed drawn for the fit. If `random_state` is None, a checkpoint's seed takes its place.
+    initial_network
+        What the search begins around, if the user gave one.
     """
     if estimator.checkpoint is None:
         if estimator.resume:
@@ -53,19 +61,25 @@ def make_checkpointer(
         )
     return Checkpointer(
         estimator.checkpoint,
-        _describe(estimator, data, validation, engine, seed),
+        _describe(estimator, data, validation, engine, seed, initial_network),
         estimator.checkpoint_every_seconds,
         estimator.checkpoint_every_generations,
     )
 
 
 def _describe(
-    estimator: BaseEstimator, data: Data, validation: Data | None, engine: str, seed: int
+    estimator: BaseEstimator,
+    data: Data,
+    validation: Data | None,
+    engine: str,
+    seed: int,
+    initial_network: Network | None,
 ) -> Purpose:
     known = {
         "inputs X": data.inputs,
         "targets y": data.targets,
         "instance weights (sample_weight times class_weight)": data.weights,
+        "initial network": None if initial_network is None else initial_network.genotype,
         "classes": getattr(estimator, "classes_", None),
         "feature names": getattr(estimator, "feature_names_in_", None),
     }

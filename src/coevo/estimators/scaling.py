@@ -111,6 +111,23 @@ def fold(network: Network, inputs: InputScaling, targets: TargetScaling | None) 
     return folded
 
 
+def unfold(network: Network, inputs: InputScaling, targets: TargetScaling | None) -> Network:
+    """Return the network that `fold` turns into this one.
+
+    An input that is constant has no scale; what it adds is part of the biases, and its weight is 0.
+    """
+    unfolded = Network(network.architecture, network.genotype.astype(np.float64))
+    first, last = unfolded.weights[0], unfolded.weights[-1]
+    if targets is not None:
+        last /= targets.deviation[:, np.newaxis]
+        unfolded.biases[-1][:] = (unfolded.biases[-1] - targets.mean) / targets.deviation
+    unfolded.biases[0][:] += first @ inputs.centre
+    varies = inputs.factor > 0
+    first[:, varies] /= inputs.factor[varies]
+    first[:, ~varies] = 0
+    return unfolded
+
+
 def run(network: Network, inputs: Array) -> Array:
     """Return the outputs, (n_instances, n_outputs), some instances at a time."""
     outputs = np.empty((len(inputs), network.architecture.n_outputs), network.genotype.dtype)
