@@ -566,7 +566,7 @@ def nurseries(tmp_path_factory):
 
 def assert_tidy(path):
     """Nothing lies about but the checkpoints and what the last kill interrupted."""
-    names = {"", ".previous", ".partial", ".previous.partial"}
+    names = {"", ".previous", ".partial", ".previous.partial", ".lock"}
     assert set(os.listdir(path.parent)) <= {path.name + name for name in names}
 
 

@@ -7,7 +7,8 @@ machine with the same number of threads. Only the time it took differs.
 
 The file: 8 bytes that say what it is, the format's version, the payload's length, a SHA-256 over
 everything else in the file, and the payload, which is in the safetensors format. Reading it
-executes nothing. The checkpoint before is kept beside it as `<name>.previous`.
+executes nothing. The checkpoint before is kept beside it as `<name>.previous`. While a run lasts it
+holds `<name>.lock`, so that no two runs write the same checkpoint.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import struct
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numba
 import numpy as np
@@ -43,6 +45,7 @@ from coevo.files import (
     write_atomically,
 )
 from coevo.history import History
+from coevo.locking import LockedError, hold
 from coevo.network import Array
 from coevo.search import Search, SearchState
 from coevo.settings import Settings
@@ -67,6 +70,10 @@ class CheckpointMismatchError(ValueError):
     """A checkpoint is good, but belongs to another run."""
 
 
+class CheckpointInUseError(RuntimeError):
+    """Another run is writing the checkpoint at this moment."""
+
+
 @dataclass(frozen=True)
 class Purpose:
     """What a run is for: a checkpoint is only resumed for the purpose it was written for.
@@ -81,12 +88,16 @@ class Purpose:
         The Evaluator's name; engines agree up to rounding, which is not bit for bit.
     versions
         Of the libraries that may change the rounding.
+    seed
+        The seed that was drawn for the run, if that was not left to the search; the run that
+        resumes it takes it over.
     """
 
     settings: dict[str, Any]
     data: dict[str, str]
     engine: str
     versions: dict[str, str]
+    seed: int | None = None
 
     @classmethod
     def of(cls, settings: Settings, engine: str, data: Mapping[str, Array | None]) -> Purpose:
@@ -105,11 +116,13 @@ class Purpose:
             there, here = (p.settings.get(name, "unknown") for p in (self, other))
             if there != here:
                 found.append(f"{name} is {there!r} in the checkpoint and {here!r} here")
-        found += [
-            f"the {name} differ"
-            for name in sorted(self.data.keys() | other.data.keys())
-            if self.data.get(name) != other.data.get(name)
-        ]
+        for name in sorted(self.data.keys() | other.data.keys()):
+            if name not in other.data:
+                found.append(f"there are {name} in the checkpoint and none here")
+            elif name not in self.data:
+                found.append(f"there are {name} here and none in the checkpoint")
+            elif self.data[name] != other.data[name]:
+                found.append(f"the {name} differ")
         if self.engine != other.engine:
             found.append(f"engine is {self.engine!r} in the checkpoint and {other.engine!r} here")
         return found
@@ -140,11 +153,13 @@ class Checkpointer:
     `evolve` does it all. By hand, with an evaluator and so on at hand::
 
         purpose = Purpose.of(settings, "delta", {"inputs": inputs, "targets": targets})
-        checkpointer = Checkpointer("run.checkpoint", purpose)
-        state = checkpointer.begin(evaluator, resume=True)
-        search = Search(evaluator, decomposition, settings, [checkpointer], state)
-        search.run()
-        checkpointer.save(search)
+        with Checkpointer("run.checkpoint", purpose) as checkpointer:
+            state = checkpointer.begin(evaluator, resume=True)
+            search = Search(evaluator, decomposition, settings, [checkpointer], state)
+            search.run()
+            checkpointer.save(search)
+
+    Within `with` it keeps other runs away from the file.
 
     Parameters
     ----------
@@ -177,6 +192,27 @@ class Checkpointer:
         self._saved_generation = -1
         self._tried_generation = 0
         self._tried_at = time.monotonic()
+        self._lock = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Make sure that the checkpoint can be written, and only by this run."""
+        folder = self.path.parent
+        if not folder.is_dir():
+            raise FileNotFoundError(f"the folder of the checkpoint {self.path} does not exist")
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(f"the folder of the checkpoint {self.path} cannot be written to")
+        try:
+            self._lock.enter_context(hold(lock_path(self.path)))
+        except LockedError:
+            raise CheckpointInUseError(
+                f"another run is writing the checkpoint {self.path}; wait until it has ended, or "
+                "choose another file"
+            ) from None
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let other runs have it."""
+        self._lock.close()
 
     def __call__(self, search: Search) -> None:
         """Write a checkpoint if it is time."""
@@ -219,11 +255,12 @@ class Checkpointer:
             Whether to go on from the checkpoint, if there is one. Otherwise there must be none, so
             that no run overwrites another's.
         """
-        folder, previous = self.path.parent, previous_path(self.path)
-        if not folder.is_dir():
-            raise FileNotFoundError(f"the folder of the checkpoint {self.path} does not exist")
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(f"the folder of the checkpoint {self.path} cannot be written to")
+        checkpoint = self.find(resume)
+        return None if checkpoint is None else self.thaw(checkpoint, evaluator)
+
+    def find(self, resume: bool) -> Checkpoint | None:
+        """Return the checkpoint to go on from, None for the beginning; see `begin`."""
+        previous = previous_path(self.path)
         if not self.path.exists():
             if previous.exists():
                 raise CheckpointError(
@@ -238,6 +275,11 @@ class Checkpointer:
             )
         checkpoint = load(self.path)
         self._check(checkpoint.purpose)
+        self.purpose = replace(self.purpose, seed=checkpoint.purpose.seed)
+        return checkpoint
+
+    def thaw(self, checkpoint: Checkpoint, evaluator: Evaluator) -> SearchState:
+        """Put an engine back to where the checkpoint's was, and return the search's state."""
         try:
             evaluator.recall(checkpoint.memory, checkpoint.state.global_solution)
         except ValueError as error:
@@ -268,6 +310,12 @@ def previous_path(path: StrPath) -> Path:
     """Return where the checkpoint before the last one is kept."""
     path = Path(path)
     return path.with_name(path.name + ".previous")
+
+
+def lock_path(path: StrPath) -> Path:
+    """Return the file that is locked while a run uses a checkpoint."""
+    path = Path(path)
+    return path.with_name(path.name + ".lock")
 
 
 # -------------------------------------------------------------------------------------------- files

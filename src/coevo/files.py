@@ -8,6 +8,7 @@ size of the file before memory is set aside for it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -31,6 +32,7 @@ MAX_HEADER_BYTES = 4 * 2**20
 """The longest header written or read; parsed JSON takes many times the memory of its text."""
 
 _MAX_DIMENSIONS = 8
+_DIGEST_ROWS = 4096
 _ITEM_BYTES = {
     "BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "F16": 2,
     "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8,
@@ -258,6 +260,8 @@ def as_plain(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray):
         return {"shape": list(value.shape), "sha256": digest(value)}
+    if isinstance(value, functools.partial):
+        value = {"function": value.func, "arguments": value.args, "keywords": value.keywords}
     if isinstance(value, Mapping):
         return {str(key): as_plain(part) for key, part in value.items()}
     if isinstance(value, tuple | list | range):
@@ -271,10 +275,11 @@ def as_plain(value: Any) -> Any:
 
 def digest(array: Array) -> str:
     """Return the SHA-256 of an array's dtype, shape and values, in hexadecimal."""
-    if array.dtype.kind in "OT":  # references, not values
-        content = json.dumps([[type(v).__name__, str(v)] for v in array.ravel()]).encode()
-    else:
-        content = array.tobytes()
     sha = hashlib.sha256(f"{array.dtype.str} {array.shape} ".encode())
-    sha.update(content)
+    if array.dtype.kind in "OT":  # references, not values
+        sha.update(json.dumps([[type(v).__name__, str(v)] for v in array.ravel()]).encode())
+    else:
+        rows = np.atleast_1d(array)
+        for start in range(0, len(rows), _DIGEST_ROWS):  # a memory map is never copied whole
+            sha.update(rows[start : start + _DIGEST_ROWS].tobytes())
     return sha.hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -135,7 +136,8 @@ def evolve(
         Called with the search after each generation; a true answer ends the run.
     checkpoint
         A file to freeze the search to, now and then and at the end, also after Ctrl-C. The
-        checkpoint before is kept beside it as `<checkpoint>.previous`.
+        checkpoint before is kept beside it as `<checkpoint>.previous`. No two runs can use the same
+        one at the same time.
     checkpoint_every_seconds, checkpoint_every_generations
         How often: after this many seconds, after this many generations, or whichever comes first;
         None for not by that.
@@ -230,19 +232,20 @@ def evolve_data(
     evaluator = ENGINES[engine](
         architecture, decomposition, find_fitness(settings.fitness), training, validation
     )
-    checkpointer, frozen = None, None
+    checkpointer = None
     if checkpoint is not None:
         purpose = Purpose.of(settings, engine, _name_arrays(training, validation, classes))
         checkpointer = Checkpointer(
             checkpoint, purpose, checkpoint_every_seconds, checkpoint_every_generations
         )
-        frozen = checkpointer.begin(evaluator, resume)
         callbacks = (*callbacks, checkpointer)
     elif resume:
         raise ValueError("resume=True needs a checkpoint to go on from")
-    search = Search(evaluator, decomposition, settings, callbacks, frozen)
-    state = search.state
-    with threads.limit(settings.n_threads, evaluator.has_large_products):
+    cores = threads.limit(settings.n_threads, evaluator.has_large_products)
+    with checkpointer or nullcontext(), cores:
+        frozen = None if checkpointer is None else checkpointer.begin(evaluator, resume)
+        search = Search(evaluator, decomposition, settings, callbacks, frozen)
+        state = search.state
         stop_reason = search.run()
         if checkpointer is not None:
             checkpointer.save(search)

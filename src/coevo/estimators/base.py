@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
 from numbers import Integral
 from typing import Any, Self
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coevo import model, threads
 from coevo.batches import Batches
+from coevo.checkpoint import Checkpoint, Checkpointer
 from coevo.errors import check_flag, check_integer, check_real
 from coevo.estimators.checking import CheckingEstimator
 from coevo.estimators.following import (
@@ -27,6 +28,7 @@ from coevo.estimators.following import (
     with_callbacks,
 )
 from coevo.estimators.going_on import Training
+from coevo.estimators.resuming import make_checkpointer
 from coevo.estimators.scaling import TargetScaling, run
 from coevo.estimators.scoring import ClassAnswers, NumberAnswers, resolve_fitness
 from coevo.estimators.validating import TwoMeasureEvaluator
@@ -90,17 +92,23 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         data = self._check_data(X, y, sample_weight, reset=training is None)
         seed = self._draw_seed()
         validation = self._check_validation(X_val, y_val)
-        if validation is None:
-            data, validation = self._split(data, seed)
-        training = self._prepare(training, data)
-        settings = self._settings(training, data, seed)
-        if not (settings.has_end or self.callbacks):
-            raise ValueError(
-                "the fit would never end: set max_evaluations, max_generations, max_seconds, "
-                "target_fitness or patience, or give a callback that says stop"
-            )
-        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self._run(training, data, validation, settings, {"X": X, "y": y, "metadata": metadata})
+        checkpointer = make_checkpointer(self, data, validation, self._engine, seed)
+        with checkpointer or nullcontext():
+            frozen = None if checkpointer is None else checkpointer.find(self.resume)
+            if frozen is not None and frozen.purpose.seed is not None:
+                seed = frozen.purpose.seed  # another one than drawn if random_state is None
+            if validation is None:
+                data, validation = self._split(data, seed)
+            training = self._prepare(training, data)
+            settings = self._settings(training, data, seed)
+            if not (settings.has_end or self.callbacks):
+                raise ValueError(
+                    "the fit would never end: set max_evaluations, max_generations, max_seconds, "
+                    "target_fitness or patience, or give a callback that says stop"
+                )
+            metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+            told = {"X": X, "y": y, "metadata": metadata}
+            self._run(training, data, validation, settings, told, checkpointer, frozen)
         return self
 
     def _run(
@@ -110,6 +118,8 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         validation: Data,
         settings: Settings,
         told: dict[str, Any],
+        checkpointer: Checkpointer | None,
+        frozen: Checkpoint | None,
     ) -> None:
         """Search until a stopping criterion is met."""
         evaluator = self._evaluator(training, settings, data, validation)
@@ -119,12 +129,19 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         if training.state is not None:
             training.turn_to(evaluator, settings)
             settings = training.extend(settings)
+        if checkpointer is not None and frozen is not None:
+            training.state = checkpointer.thaw(frozen, evaluator)
+            total = None if total is None else max(0, total - training.state.generation)
         task = FitTask(self, total, told, lambda search: self._attributes(training, search))
         with following(self.verbose, total) as watchers, _quietly(settings, evaluator):
-            callbacks = (*(self.callbacks or ()), *watchers, task.after_generation)
+            callbacks = [*(self.callbacks or ()), *watchers, task.after_generation]
+            if checkpointer is not None:
+                callbacks.append(checkpointer)
             search = Search(evaluator, training.decomposition, settings, callbacks, training.state)
             training.state = search.state
             self.stop_reason_ = str(search.run())
+            if checkpointer is not None:
+                checkpointer.save(search)
             best = search.state.best_network[np.newaxis]
             everything = slice(0, len(data))
             self.train_fitness_ = float(evaluator.evaluate_networks(best, everything)[0])
@@ -150,6 +167,11 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     ) -> Self:
         """Take some generations on these instances alone."""
         self._check_own()
+        if self.checkpoint is not None:
+            raise ValueError(
+                "checkpoint is for fit: a stream's batches are not known to a file; pickle the "
+                "estimator between two calls of partial_fit to be able to go on"
+            )
         training: Training | None = getattr(self, "_training", None)
         # The first call learns the features and the scaling; all later ones must agree.
         data = self._check_data(X, y, sample_weight, reset=training is None, stream=True)
@@ -192,12 +214,17 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
 
     def _check_own(self) -> None:
         """Check the arguments that are no settings; those check themselves."""
-        for flag in ("scale_inputs", "warm_start"):
+        for flag in ("scale_inputs", "warm_start", "resume"):
             check_flag(flag, getattr(self, flag))
         check_integer("generations_per_batch", self.generations_per_batch, 1)
         check_real("validation_fraction", self.validation_fraction, 0, 1)
         if self.validation_fraction == 1:
             raise ValueError("validation_fraction=1 leaves nothing to train on")
+
+    @property
+    def _engine(self) -> str:
+        is_by_neuron = isinstance(self.decomposition, str) and self.decomposition == "neuron"
+        return "delta" if is_by_neuron else "batched"
 
     def _draw_seed(self) -> int:
         state = self.random_state
@@ -242,9 +269,8 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             data = replace(data, weights=np.ones(len(data)))
         data = training.scale(data, self.dtype)
         validation = data if is_same else training.scale(validation, self.dtype)
-        engine = ENGINES["delta" if decomposition.name == "neuron" else "batched"]
         parts = (training.architecture, decomposition)
-        evaluator = engine(*parts, settings.fitness, data, validation)
+        evaluator = ENGINES[self._engine](*parts, settings.fitness, data, validation)
         if self.validation_fitness is None:
             return evaluator
         measure = self._find_fitness(self.validation_fitness, training, validation)

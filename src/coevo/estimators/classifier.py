@@ -15,6 +15,7 @@ from coevo import model
 from coevo.estimators.base import Callbacks, CoevoEstimator, Measure
 from coevo.estimators.scaling import TargetScaling
 from coevo.estimators.scoring import ClassAnswers, decide, softmax
+from coevo.files import StrPath
 from coevo.network import Array
 
 
@@ -53,6 +54,19 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         Generations in each call of `partial_fit`.
     callbacks
         Called with the `coevo.Search` after each generation; a true answer ends the fit.
+    checkpoint
+        A file to which `fit` freezes its search, now and then and at the end, also after Ctrl-C.
+        The checkpoint before is kept beside it as `<checkpoint>.previous`. None for no checkpoint.
+    checkpoint_every_seconds, checkpoint_every_generations
+        How often: after this many seconds, after this many generations, or whichever comes first;
+        None for not by that.
+    resume
+        Let `fit` go on from the checkpoint, if there is one, and end with the network, history and
+        counts it would have had if it had never stopped, with `random_state=None` too; without a
+        checkpoint it begins. Data and arguments must be the same, but for `max_evaluations`,
+        `max_generations`, `max_seconds`, `target_fitness`, `patience` and `n_threads`: with a
+        larger budget a fit that had ended goes on, otherwise its result is there at once. If
+        False, there must be no checkpoint yet.
     verbose
         Show progress: as a bar if the standard error is a terminal, in the log `coevo` otherwise.
     class_weight
@@ -133,6 +147,10 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         callbacks: Callbacks = None,
+        checkpoint: StrPath | None = None,
+        checkpoint_every_seconds: float | None = 60.0,
+        checkpoint_every_generations: int | None = None,
+        resume: bool = False,
         dtype: str = "float32",
         n_threads: int | None = None,
         verbose: bool | int = False,
@@ -166,6 +184,10 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.random_state = random_state
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.checkpoint_every_seconds = checkpoint_every_seconds
+        self.checkpoint_every_generations = checkpoint_every_generations
+        self.resume = resume
         self.dtype = dtype
         self.n_threads = n_threads
         self.verbose = verbose
