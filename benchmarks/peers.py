@@ -27,8 +27,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from baseline import N_NETWORKS, Baseline
 from machine import describe_machine
+
+from coevo.machine.baseline import N_NETWORKS, Baseline
 
 RESULTS = Path(__file__).parent / "results"
 SHAPE = N_INPUTS, N_HIDDEN, N_OUTPUTS = 561, 50, 6

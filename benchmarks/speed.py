@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from baseline import Baseline, sgemm_rate
 from machine import describe_machine
 
 import coevo.operators
@@ -26,6 +25,7 @@ from coevo.datasets import DatasetError, load, split
 from coevo.evaluation import _kernels
 from coevo.evaluation.delta import DeltaEvaluator
 from coevo.fitness import FITNESSES
+from coevo.machine.baseline import Baseline, sgemm_rate
 from coevo.search import Search
 from coevo.variants import variant_settings
 

@@ -243,15 +243,16 @@ def join(header, data):
     return struct.pack("<Q", len(text)) + text + data
 
 
-def forge(good, change):
+def forge(good, change, version="2"):
     """Change the content and put the right digest beside it."""
     header, data = split(good)
     metadata = header["__metadata__"]
+    metadata["format_version"] = version
     content = json.loads(metadata["content"])
     changed = change(content)
     metadata["content"] = json.dumps(content if changed is None else changed)
     arrays = safetensors.numpy.load(good)
-    sha = hashlib.sha256(f"1 {metadata['content']}".encode())
+    sha = hashlib.sha256(f"{version} {metadata['content']}".encode())
     for name in sorted(arrays):
         sha.update(arrays[name].tobytes())
     metadata["sha256"] = sha.hexdigest()
@@ -303,7 +304,7 @@ def test_absurd_headers_are_refused(path, good):
     extra = {"layers.9.bias": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}}
     refuse(path, join(header | extra, data), "not those of its architecture")
     metadata = header["__metadata__"]
-    for version in ("2", "999999999"):
+    for version in ("3", "999999999"):
         newer = header | {"__metadata__": metadata | {"format_version": version}}
         refuse(path, join(newer, data), f"has format version {version}; this version of coevo")
     for version in ("", "0", "-1", "1e9", "9" * 5000, "①"):
@@ -332,6 +333,8 @@ def set_in(outer, name, value):
         set_to("architecture", None),
         set_to("architecture", {}),
         set_to("settings", []),
+        set_to("preprocessing", []),
+        lambda content: {k: v for k, v in content.items() if k != "preprocessing"},
         set_to("fitness", {"train": "high"}),
         set_to("fitness", 0.5),
         set_to("feature_names", ["a"]),
@@ -379,6 +382,22 @@ def test_content_that_makes_no_sense_is_refused_even_with_the_right_digest(path,
         assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
     finally:
         tracemalloc.stop()
+
+
+def test_files_of_version_1_are_read(path, good):
+    path.write_bytes(forge(good, lambda content: content.pop("preprocessing"), "1"))
+    old = model.load(path)
+    path.write_bytes(good)
+    assert pickle.dumps(old) == pickle.dumps(model.load(path))
+    assert old.preprocessing is None
+
+
+def test_settings_and_preprocessing_may_be_plain_values(path):
+    plain = {"fitness": "f1_weighted", "hidden_layer_sizes": [5]}
+    table = {"numbers": [["height", 1.5]], "texts": []}
+    model.save(path, make_network(), settings=plain, preprocessing=table)
+    loaded = model.load(path)
+    assert (loaded.settings, loaded.preprocessing) == (plain, table)
 
 
 def test_an_absurd_file_takes_no_memory(path, good):

@@ -7,19 +7,24 @@ mend, 1 for what should not have happened.
 
 from __future__ import annotations
 
+import logging
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from coevo.checkpoint import CheckpointInUseError
+from coevo.machine import commands as machine_commands
 from coevo.study.commands import study_app
 from coevo.study.data_commands import data_app
+from coevo.tabular import commands as tabular_commands
 
 # What typer raises for wrong options; which module keeps its parent class depends on the version.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-_USERS_TO_MEND = (ValueError, TypeError, OSError, ImportError)
+_USERS_TO_MEND = (ValueError, TypeError, OSError, ImportError, CheckpointInUseError)
 
 
 class Desk(TyperGroup):
@@ -98,9 +103,21 @@ def main(
 ) -> None:
     """Train neural networks without gradients, by cooperative co-evolution.
 
-    Example: coevo study run quick
+    Example: coevo train iris.csv --target species
     """
+    if debug:
+        logging.basicConfig(level=logging.DEBUG, format="%(name)s: %(message)s")
+        # The libraries below have much to say, and none of it about us.
+        for library in ("numba", "matplotlib", "PIL"):
+            logging.getLogger(library).setLevel(logging.WARNING)
+    warnings.showwarning = _show_warning
 
 
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"coevo: {' '.join(str(message).split())}", err=True)
+
+
+tabular_commands.add_to(app)
+machine_commands.add_to(app)
 app.add_typer(study_app, name="study")
 app.add_typer(data_app, name="data")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba import njit
+from numba.core.event import Listener, install_listener
+
+COMPILING = "compiling kernels, once"
+"""What people are told while Numba compiles; the first run on a machine would seem to hang."""
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,3 +46,23 @@ def _compile(function: Callable[..., Any], **options: Any) -> Callable[..., Any]
     except RuntimeError:  # Numba found no folder for its cache
         kernel = njit(function, **options)
     return kernel
+
+
+class _Watcher(Listener):
+    """Hears from Numba when a kernel is compiled; one that comes from a cache makes no noise."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+
+    def on_start(self, event: Any) -> None:
+        self._tell(event.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@contextmanager
+def watching(tell: Callable[[str], None]) -> Iterator[None]:
+    """Call `tell` with the name of each kernel that has to be compiled within this context."""
+    with install_listener("numba:compile", _Watcher(tell)):
+        yield

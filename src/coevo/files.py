@@ -14,7 +14,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,9 @@ class FileFormatError(ValueError):
 # ------------------------------------------------------------------------------------------ writing
 
 
-def write_atomically(path: StrPath, parts: list[bytes], previous: StrPath | None = None) -> None:
+def write_atomically(
+    path: StrPath, parts: Iterable[bytes], previous: StrPath | None = None
+) -> None:
     """Replace a file at once: whoever looks, at any moment, sees the old one or the new one.
 
     Parameters
@@ -54,7 +56,7 @@ def write_atomically(path: StrPath, parts: list[bytes], previous: StrPath | None
     path
         The file.
     parts
-        Its new content.
+        Its new content; may be made while it is written. If that fails, the file stays as it was.
     previous
         Where the old file is kept, if it is to be kept.
 
@@ -65,11 +67,15 @@ def write_atomically(path: StrPath, parts: list[bytes], previous: StrPath | None
     """
     path = Path(path)
     partial = _beside(path, ".partial")
-    with open(partial, "wb") as file:
-        for part in parts:
-            file.write(part)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with open(partial, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
     if previous is not None and path.exists():
         _keep(path, Path(previous))
     os.replace(partial, path)

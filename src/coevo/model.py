@@ -34,7 +34,7 @@ from coevo.files import (
 from coevo.network import ACTIVATIONS, Architecture, Array, Network
 from coevo.settings import Settings
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """The version of the file format written; older ones are read, newer ones refused."""
 
 _FORMAT = "coevo model"
@@ -48,7 +48,9 @@ _CONTENT = {
     "feature_names": (list, type(None)),
     "settings": (dict, type(None)),
     "fitness": (dict, type(None)),
+    "preprocessing": (dict, type(None)),
 }
+_SINCE_VERSION_2 = {"preprocessing"}
 
 
 class ModelError(FileFormatError):
@@ -71,6 +73,9 @@ class Model:
         The settings of the run that made it, as plain values.
     fitness
         The fitness it reached, by name.
+    preprocessing
+        How the columns of a table become the network's inputs, as plain values, if the model was
+        trained on one; `coevo.tabular` knows what they mean.
     coevo_version
         The version that saved it.
     """
@@ -80,6 +85,7 @@ class Model:
     feature_names: tuple[str, ...] | None = None
     settings: dict[str, Any] | None = None
     fitness: dict[str, float] | None = None
+    preprocessing: dict[str, Any] | None = None
     coevo_version: str = field(default_factory=lambda: coevo.__version__)
 
     def predict(self, X: ArrayLike) -> Array:
@@ -108,8 +114,9 @@ def save(
     *,
     classes: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
-    settings: Settings | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
     fitness: Mapping[str, float] | None = None,
+    preprocessing: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a network to a model file, which is replaced at once if it is there already.
 
@@ -124,9 +131,11 @@ def save(
     feature_names
         What the inputs are called.
     settings
-        The settings of the run that made it.
+        The settings of the run that made it, or values by name that JSON knows.
     fitness
         The fitness it reached, by name.
+    preprocessing
+        How the columns of a table become its inputs, as values that JSON knows.
     """
     architecture = network.architecture
     if network.genotype.dtype not in _DTYPES.values():
@@ -146,8 +155,9 @@ def save(
         },
         "classes": None if classes is None else _describe_labels(np.asarray(classes)),
         "feature_names": None if feature_names is None else [str(name) for name in feature_names],
-        "settings": None if settings is None else plain_settings(settings),
+        "settings": plain_settings(settings) if isinstance(settings, Settings) else settings,
         "fitness": None if fitness is None else {str(k): float(v) for k, v in fitness.items()},
+        "preprocessing": preprocessing,
     }
     text = json.dumps(content)
     try:
@@ -191,12 +201,13 @@ def _load(path: StrPath) -> Model:
         header = file.read(length)
         metadata, tensors = read_header(header, size - 8 - length)
         _check_metadata(metadata)
-        model = _read_content(metadata["content"])
+        version = int(metadata["format_version"])
+        model = _read_content(metadata["content"], version)
         architecture = model.network.architecture
         dtype = _check_layout(tensors, architecture)
         # Only now is it known that what follows is what the network needs, and no more.
         _, arrays = unpack(start + header + file.read(size - 8 - length))
-    if _digest(metadata["content"], arrays) != metadata["sha256"]:
+    if _digest(metadata["content"], arrays, version) != metadata["sha256"]:
         raise ModelError("it is damaged: its SHA-256 does not match its content")
     network = Network(architecture, np.empty(architecture.n_genes, dtype))
     for layer, matrix in enumerate(architecture.matrices(network.genotype)):
@@ -214,8 +225,8 @@ def _layers(network: Network) -> dict[str, Array]:
     return arrays
 
 
-def _digest(text: str, arrays: Mapping[str, Array]) -> str:
-    sha = hashlib.sha256(f"{FORMAT_VERSION} {text}".encode(errors="surrogatepass"))
+def _digest(text: str, arrays: Mapping[str, Array], version: int = FORMAT_VERSION) -> str:
+    sha = hashlib.sha256(f"{version} {text}".encode(errors="surrogatepass"))
     for name in sorted(arrays):
         sha.update(arrays[name].tobytes())
     return sha.hexdigest()
@@ -254,9 +265,11 @@ def _check_layout(tensors: dict[str, TensorInfo], architecture: Architecture) ->
     return _DTYPES[dtypes.pop()]
 
 
-def _read_content(text: str) -> Model:
+def _read_content(text: str, version: int = FORMAT_VERSION) -> Model:
     """Return the model that a JSON text describes; its genotype is still empty."""
     content = parse_json(text, "its content", dict)
+    if version == 1:
+        content = dict.fromkeys(_SINCE_VERSION_2) | content
     if set(content) != set(_CONTENT):
         raise ModelError("its content lacks something, or has something unknown")
     for name, kinds in _CONTENT.items():
@@ -280,6 +293,7 @@ def _read_content(text: str) -> Model:
         names,
         content["settings"],
         fitness,
+        content["preprocessing"],
         content["coevo_version"],
     )
 

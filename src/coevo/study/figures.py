@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coevo.drawing import LOOK
 from coevo.history import Generation
 from coevo.network import Array
 from coevo.study.exchange import thin
@@ -37,20 +38,6 @@ _SPARE_STYLES = (
     ("#8A6FBF", (0, (8, 2)), "*"),
     ("#6B8E23", (0, (1, 2)), "h"),
 )
-_LOOK: dict[Any, Any] = {
-    "font.size": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.7,
-    "axes.edgecolor": "#555555",
-    "axes.labelcolor": "#222222",
-    "legend.frameon": False,
-    "hatch.linewidth": 0.6,
-    "svg.hashsalt": "coevo",  # the same figure has the same bytes
-}
 _WIDE, _NARROW = (9.0, 3.4), (5.2, 3.4)
 
 
@@ -96,7 +83,7 @@ def draw_figures(tables: Sequence[Table]) -> list[Drawing]:
     """
     import matplotlib  # noqa: PLC0415 - slow to import
 
-    with matplotlib.rc_context(_LOOK):
+    with matplotlib.rc_context(LOOK):
         return [*_paper_figures(tables), *_experiment_figures(tables)]
 
 

@@ -8,9 +8,12 @@ later layer, and memory is reused.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+
+from coevo.network import Array
 
 N_NETWORKS = 20
 
@@ -30,7 +33,7 @@ class Baseline:
             self.biases.append(rng.uniform(-4, 4, (N_NETWORKS, size, 1)).astype(np.float32))
             self.sums.append(np.empty((N_NETWORKS, size, batch_size), dtype=np.float32))
 
-    def run(self) -> np.ndarray:
+    def run(self) -> Array:
         """Return the accuracy of each network."""
         first, *later = self.weights
         flat = self.sums[0].reshape(-1, self.sums[0].shape[-1])
@@ -41,7 +44,7 @@ class Baseline:
             np.tanh(below, out=below)
             np.matmul(weights, below, out=self.sums[depth])
             self.sums[depth] += self.biases[depth]
-        return (self.sums[-1].argmax(axis=1) == self.targets).mean(axis=1)
+        return np.asarray((self.sums[-1].argmax(axis=1) == self.targets).mean(axis=1))
 
     def rate(self, seconds: float = 1.0) -> float:
         """Return evaluations per second, by the median time of a pass.
@@ -54,11 +57,11 @@ class Baseline:
         return N_NETWORKS / min(times)
 
 
-def median_time(function, seconds: float) -> float:
+def median_time(function: Callable[[], object], seconds: float) -> float:
     """Return the median time of calls made for so many seconds, after two that do not count."""
     function()
     function()
-    times = []
+    times: list[float] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 3:
         start = time.perf_counter()

@@ -1,0 +1,39 @@
+"""Holds rows out for the test, each class in proportion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coevo.network import Array
+
+
+def hold_out(target: Array, fraction: float, seed: int, stratify: bool) -> tuple[Array, Array]:
+    """Return which rows to train on and which to test on, both in the order of the table.
+
+    Parameters
+    ----------
+    target : array of shape (n_rows,)
+        Labels or numbers.
+    fraction
+        The part of the rows to test on.
+    seed
+        The same seed gives the same rows.
+    stratify
+        Whether to take that part of each label's rows. Of a label with few rows that may be none;
+        at least one is always trained on.
+
+    Returns
+    -------
+    two integer arrays that together hold every row once
+    """
+    # Not the stream that the search draws from, though both come from the run's seed.
+    rng = np.random.default_rng([seed, 0x7E57])
+    groups = [np.arange(len(target))]
+    if stratify:
+        labels, inverse = np.unique(target, return_inverse=True)
+        groups = [np.flatnonzero(inverse == label) for label in range(len(labels))]
+    test = [
+        rng.permutation(rows)[: min(round(fraction * len(rows)), len(rows) - 1)] for rows in groups
+    ]
+    held_out = np.sort(np.concatenate(test))
+    return np.setdiff1d(np.arange(len(target)), held_out), held_out
