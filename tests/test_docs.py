@@ -131,6 +131,17 @@ def test_page(path, tmp_path, monkeypatch):
         pytest.skip(f"needs {error.name}")
 
 
+def test_speed_on_the_first_page_is_the_measured_one():
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    rate, ratio = re.search(
+        r"([\d,]+) evaluations a second .* (\d+) times", page, re.DOTALL
+    ).groups()
+    measured = (ROOT / "benchmarks" / "results" / "speed.md").read_text(encoding="utf-8")
+    row = next(line for line in measured.splitlines() if line.startswith("| HAR |")).split("|")
+    assert rate == row[3].strip()
+    assert int(ratio) == round(float(row[5]))
+
+
 # -------------------------------------------------------------------------- the runner itself
 
 
