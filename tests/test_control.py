@@ -8,6 +8,11 @@ from test_search import make_search, small
 
 from coevo.archive import archive_replaced
 from coevo.control import CONTROLS, JDE, SHADE, Dither, Fixed
+from coevo.decomposition import decompose
+from coevo.evaluation import Data
+from coevo.evaluation.reference import ReferenceEvaluator
+from coevo.fitness import find_fitness
+from coevo.network import Architecture
 from coevo.operators import STRATEGIES, draw_parents, make_trials, mean_fitness
 from coevo.reduction import choose_survivors
 from coevo.search import Search, _Tally
@@ -348,6 +353,15 @@ def test_weight_decay_keeps_weights_small():
     assert decayed < plain / 2
 
 
+def test_input_size_is_the_root_mean_square():
+    data = Data(np.array([[3.0, -4.0], [0.0, 0.0]] * 5000), np.zeros(10_000, dtype=int))
+    evaluator = ReferenceEvaluator(
+        architecture := Architecture(2, (), 2), decompose("neuron", architecture),
+        find_fitness("accuracy"), data, data,
+    )  # fmt: skip
+    assert evaluator.input_size == 2.5
+
+
 @pytest.mark.parametrize("decomposition", ["whole", "layer", "neuron"])
 @pytest.mark.parametrize("initial_range", [2.0, (2.0, 2.0)])
 def test_initial_ranges_scaled_to_the_inputs(decomposition, initial_range):
@@ -357,7 +371,8 @@ def test_initial_ranges_scaled_to_the_inputs(decomposition, initial_range):
     )  # fmt: skip
     search = make_search(settings)
     networks = np.stack([search._compose(np.full(len(search.decomposition), j)) for j in range(20)])
-    assert 0.98 < np.abs(networks[:, :45]).max() <= 1  # 2 / √4
+    reach = 2 / np.sqrt(4) / search.evaluator.input_size
+    assert 0.98 < np.abs(networks[:, :45]).max() / reach <= 1.000001
     assert 0.65 < np.abs(networks[:, 45:]).max() <= 2 / 3  # 2 / √9
 
 

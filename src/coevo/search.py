@@ -454,6 +454,7 @@ class Search:
         reaches = np.broadcast_to(settings.initial_range, layers.max() + 1)
         if settings.scale_initial_range:
             reaches = reaches / np.sqrt(self.decomposition.layer_inputs)
+            reaches[0] /= self.evaluator.input_size  # activations above are about 1
         reach = reaches[layers]
         subpopulations = []
         for block in self.decomposition.blocks:

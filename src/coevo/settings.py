@@ -83,8 +83,9 @@ class Settings:
         Initial weights and biases are uniform in [−initial_range, initial_range]. One number, or
         one for each layer, the output layer included.
     scale_initial_range
-        Divide each layer's initial range by the square root of how many inputs its neurons have, so
-        that their first weighted sums are about equally large in all layers.
+        Divide each layer's initial range by the square root of how many inputs its neurons have,
+        and the first layer's by the inputs' root mean square too, so that the first weighted sums
+        are about equally large in all layers and for all data.
     weight_decay
         What is taken off the measured fitness of a candidate, a guard against overfitting: this
         times the mean square of its genes, those that its subpopulation owns. Validation does

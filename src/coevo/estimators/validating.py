@@ -40,6 +40,11 @@ class TwoMeasureEvaluator:
         """Number of training instances."""
         return self._training.n_instances
 
+    @property
+    def input_size(self) -> float:
+        """Root mean square of the training inputs."""
+        return self._training.input_size
+
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
         """Measure networks on training instances."""
         return self._training.evaluate_networks(genotypes, instances)

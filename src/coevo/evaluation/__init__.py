@@ -22,13 +22,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
+
+import numpy as np
 
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
 from coevo.fitness import Fitness
 from coevo.network import Architecture, Array
 from coevo.operators import Contest, select
+
+_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,11 @@ class Evaluator(Protocol):
     @property
     def n_instances(self) -> int:
         """Number of training instances."""
+        ...
+
+    @property
+    def input_size(self) -> float:
+        """How large the training inputs are: their root mean square, 1 if they are all zero."""
         ...
 
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
@@ -156,6 +166,17 @@ class SteppingEvaluator(ABC):
     def n_instances(self) -> int:
         """Number of training instances."""
         return len(self._training)
+
+    @cached_property
+    def input_size(self) -> float:
+        """Root mean square of the training inputs."""
+        inputs = self._training.inputs
+        # In pieces, because a copy in double precision could be larger than memory.
+        squares = (
+            np.square(inputs[start : start + _ROWS], dtype=np.float64).sum()
+            for start in range(0, len(inputs), _ROWS)
+        )
+        return float(np.sqrt(sum(squares) / inputs.size)) or 1.0
 
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Take the subpopulations one after the other."""
