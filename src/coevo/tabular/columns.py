@@ -15,7 +15,7 @@ TASKS = ("classification", "regression")
 MOST_CLASSES = 20
 """A target of whole numbers with more different ones is taken for a quantity."""
 
-_NEARLY_ALL = 0.8
+_MOSTLY = 5  # a column with one text in so many values was hardly meant to hold texts
 
 
 def as_numbers(column: Any) -> tuple[Array, Array]:
@@ -144,7 +144,7 @@ def read_contents(
             continue
         columns[name] = as_texts(frame[name])[known]
         n_values = frame[name].notna().sum()
-        if name not in categorical and 0 < wrong.sum() <= (1 - _NEARLY_ALL) * n_values:
+        if name not in categorical and 0 < _MOSTLY * wrong.sum() <= n_values:
             first = int(np.flatnonzero(wrong)[0])
             notes.append(
                 f"column {name!r} is taken as text because of {frame[name].iloc[first]!r} in row "

@@ -60,7 +60,7 @@ def make_transformer(
         parts.append(("numbers", imputer, numbers))
     if categories:
         encode = make_pipeline(
-            SimpleImputer(strategy="constant", fill_value=MISSING_TEXT),
+            SimpleImputer(strategy="constant", fill_value=MISSING_TEXT, keep_empty_features=True),
             OneHotEncoder(
                 categories=[np.array(known, dtype=object) for known in categories.values()],
                 handle_unknown="ignore",

@@ -16,6 +16,8 @@ from coevo import model
 from coevo.checkpoint import BUDGETS
 from coevo.estimators import CoevoClassifier, CoevoRegressor
 from coevo.estimators.checking import MIN_VALIDATION
+from coevo.estimators.scaling import TargetScaling
+from coevo.estimators.scoring import ClassAnswers, NumberAnswers, resolve_fitness
 from coevo.network import Array
 from coevo.search import Callback
 from coevo.tabular import measuring
@@ -160,7 +162,16 @@ def make_pipeline(job: Job, examples: Examples) -> Pipeline:
     else:
         estimator = CoevoRegressor()
     estimator.set_params(**settings, **further, validation_fraction=float(job.validation_fraction))
+    _check_fitness(estimator.fitness, examples)
     return Pipeline([("columns", make_transformer(numbers, categories)), ("network", estimator)])
+
+
+def _check_fitness(fitness: str, examples: Examples) -> None:
+    """Raise if there is no such measure for the task, before a run begins."""
+    answers: ClassAnswers | NumberAnswers = NumberAnswers(TargetScaling.none(1))
+    if examples.task == "classification":
+        answers = ClassAnswers(np.unique(examples.target))
+    resolve_fitness(fitness, answers, has_weights=False)
 
 
 def train(
@@ -232,7 +243,13 @@ def _resolved(pipeline: Pipeline) -> dict[str, Any]:
     """Return every setting as the estimator has it."""
     parameters = pipeline[-1].get_params(deep=False)
     parameters["seed"] = parameters["random_state"]
-    return {name: parameters[name] for name in FIELDS}
+    settings = {name: parameters[name] for name in FIELDS}
+    if all(settings[limit] is None for limit in BUDGETS if limit != "n_threads"):
+        raise ValueError(
+            "the training would never end: set --max-evaluations, --max-generations, "
+            "--max-seconds, --target-fitness or --patience"
+        )
+    return settings
 
 
 def _run(

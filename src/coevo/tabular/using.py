@@ -125,6 +125,8 @@ class TableModel:
         needed = list(dict.fromkeys([*self.preprocessing.columns, *keep]))
         n_rows = 0
         for frame in table.frames(needed, texts, CHUNK):
+            if len(frame) == 0:
+                continue
             outputs = run(self.model.network, self.inputs(frame, table.path, n_rows))
             n_rows += len(frame)
             columns: dict[str, Any] = {kept: frame[kept].to_numpy() for kept in keep}
