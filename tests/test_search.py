@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from coevo.decomposition import decompose
 from coevo.evaluation import Data
 from coevo.evaluation.reference import ReferenceEvaluator
-from coevo.fitness import Accuracy, SquaredError
+from coevo.fitness import Accuracy, SquaredError, find_fitness
 from coevo.history import Generation, History
 from coevo.network import Architecture
 from coevo.search import Search
@@ -27,7 +27,7 @@ def make_search(settings, callbacks=(), evaluator_class=ReferenceEvaluator, seed
     architecture = Architecture(4, settings.hidden_layer_sizes, 3, settings.activation)
     decomposition = decompose(settings.decomposition, architecture)
     evaluator = evaluator_class(
-        architecture, decomposition, Accuracy(),
+        architecture, decomposition, find_fitness(settings.fitness),
         Data(inputs[:40], targets[:40]), Data(inputs[40:], targets[40:]),
     )  # fmt: skip
     return Search(evaluator, decomposition, settings, callbacks)
@@ -309,3 +309,17 @@ def test_history_is_bounded_and_keeps_the_first_and_the_latest(n):
 def test_empty_history_says_so():
     with pytest.raises(ValueError, match="has not begun"):
         History().latest  # noqa: B018
+
+
+@pytest.mark.parametrize(("fitness", "expected"), [("accuracy", 0.0), ("cross_entropy", None)])
+def test_individuals_that_took_no_part_are_never_the_fittest(fitness, expected):
+    """Losses are below 0, so a fitness of 0 would put the unmeasured into the global solution."""
+    search = make_search(small(sampling_rounds=1, population_size=30, fitness=fitness))
+    search._began = 0.0
+    search._initialise()
+    fitness = search.state.fitness
+    values, counts = np.unique(fitness, return_counts=True)
+    left_out = values[counts.argmax()]  # with one round, about a third take no part
+    assert counts.max() > 10
+    assert left_out == (fitness.min() if expected is None else expected)
+    assert (fitness[np.arange(len(fitness)), search.state.champions] > left_out).all()
