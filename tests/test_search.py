@@ -19,7 +19,7 @@ from coevo.network import Architecture
 from coevo.search import Search
 from coevo.settings import Settings
 from coevo.stopping import StopReason
-from coevo.variants import VARIANTS, variant_settings
+from coevo.variants import SHARED, VARIANTS, variant_settings
 
 
 def make_search(settings, callbacks=(), evaluator_class=ReferenceEvaluator, seed=5):
@@ -36,7 +36,7 @@ def make_search(settings, callbacks=(), evaluator_class=ReferenceEvaluator, seed
 def small(variant="LECCDE", **changes):
     defaults = {"hidden_layer_sizes": (3,), "population_size": 6, "batch_size": 10,
                 "max_evaluations": None, "max_generations": 8, "seed": 7}  # fmt: skip
-    return variant_settings(variant, **defaults | changes)
+    return variant_settings(variant, **SHARED | defaults | changes)
 
 
 class CountingEvaluator(ReferenceEvaluator):
@@ -154,6 +154,7 @@ def test_each_layer_may_have_its_initial_range(decomposition):
     settings = Settings(
         hidden_layer_sizes=(3,),
         initial_range=[0.01, 2],
+        scale_initial_range=False,
         decomposition=decomposition,
         seed=1,
         batch_size=20,
