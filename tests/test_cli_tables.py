@@ -481,7 +481,7 @@ def test_ctrl_c_stops_saves_and_goes_on_exactly(tmp_path):
     common = ["shop.csv", "--target", "bought", *SMALL, "--max-evaluations", "none"]
     words = ["train", *common, "--max-generations", 10**7, "--output", "stopped"]
     with Terminal(*words, cwd=tmp_path) as terminal:
-        live = r"[\d,]+ evaluations +generation [\d,]+ +validation [\d.]+ +[\d,]+/s +[\d:]+ left"
+        live = r"[\d,]+ evaluations +gen. [\d,]+ +best [\d.]+ +[\d,]+/s +[\d:]+ left"
         terminal.read_until(live)
         terminal.press(b"\x03")
         assert terminal.wait() == 130
