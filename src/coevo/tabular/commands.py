@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -262,7 +263,7 @@ def inspect(
 
 
 def _how_to_resume(folder: RunFolder) -> str:
-    return f"`coevo train --resume {folder.path}` goes on from here"
+    return f"`coevo train --resume {shlex.quote(str(folder.path))}` goes on from here"
 
 
 class _Teller:
@@ -323,7 +324,7 @@ def _summary(report: Report) -> Iterator[str]:
             yield from measuring.quantiles_of(test["residual_quantiles"])
     yield ""
     yield f"wrote {folder.path}: {', '.join(file.name for file in sorted(folder.path.iterdir()))}"
-    yield f"next: coevo predict {folder.path} NEW.csv"
+    yield f"next: coevo predict {shlex.quote(str(folder.path))} NEW.csv"
 
 
 def add_to(app: typer.Typer) -> None:
