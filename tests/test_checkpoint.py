@@ -18,7 +18,13 @@ import pytest
 from conftest import make_classification_data
 
 from coevo import Settings, checkpoint, evolve, model
-from coevo.checkpoint import CheckpointError, CheckpointMismatchError, load, previous_path
+from coevo.checkpoint import (
+    CheckpointError,
+    CheckpointInUseError,
+    CheckpointMismatchError,
+    load,
+    previous_path,
+)
 from coevo.files import pack, write_atomically
 from coevo.history import History
 from coevo.search import SearchState
@@ -233,6 +239,15 @@ def test_a_checkpoint_is_not_overwritten_by_mistake(path, data):
     with pytest.raises(CheckpointError, match=r"is missing, but .*previous is there"):
         evolve(*data, **SMALL, checkpoint=path, resume=True)
     assert previous_path(path).read_bytes() == before
+
+
+def test_two_runs_do_not_write_one_checkpoint(path, data):
+    def intrude(search):
+        with pytest.raises(CheckpointInUseError, match="wait until it has ended, or choose"):
+            evolve(*data, **SMALL, checkpoint=path, resume=True)
+
+    result = evolve(*data, **SMALL, callbacks=[intrude], checkpoint=path)
+    assert_same_run(evolve(*data, **SMALL, checkpoint=path, resume=True), result)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,16 @@ from coevo.evaluation import delta as delta_module
 from coevo.evaluation.batched import BatchedEvaluator
 from coevo.evaluation.delta import DeltaEvaluator
 from coevo.evaluation.reference import ReferenceEvaluator
-from coevo.fitness import FITNESSES, Accuracy, ClippedMargin, CustomFitness, FBeta, Profit
+from coevo.fitness import (
+    FITNESSES,
+    AbsoluteError,
+    Accuracy,
+    ClippedMargin,
+    CustomFitness,
+    FBeta,
+    Profit,
+    SquaredError,
+)
 from coevo.network import ACTIVATIONS, Architecture
 from coevo.search import Search
 from coevo.variants import VARIANTS, variant_settings
@@ -154,6 +163,8 @@ MEASURES = [
     FBeta(2.0, "macro"),
     ClippedMargin(0.5),
     Profit(np.arange(16).reshape(4, 4)),
+    SquaredError((0.5, 2.0, 30.0, 1.0)),
+    AbsoluteError((0.5, 2.0, 30.0, 1.0)),
     CustomFitness(lambda targets, outputs: outputs[np.arange(len(targets)), targets].mean()),
 ]
 

@@ -443,6 +443,35 @@ def test_a_warm_start_goes_on(iris, limited):
     assert cold.network_.architecture.hidden_layer_sizes == (3,)
 
 
+def test_a_warm_start_on_other_data_measures_everyone_again(iris):
+    X, y = iris
+    other = np.roll(y, 50)  # what was right is wrong now
+    classifier = CoevoClassifier(
+        **QUICK, warm_start=True, limited_evaluation=False, decomposition="whole"
+    ).fit(X, y)
+    assert classifier._training.state.fitness.min() > 0.7
+    n_evaluations = classifier.n_evaluations_
+    classifier.set_params(max_evaluations=None, max_generations=1).fit(X, other)
+    state = classifier._training.state
+    population = state.subpopulations[0][0]
+    for genotype, fitness in zip(population, state.fitness[0], strict=True):
+        answers = classifier._training.unscaled(genotype).outputs(X).argmax(axis=1)
+        assert fitness == pytest.approx(np.mean(answers == other))
+    assert state.champions[0] == state.fitness[0].argmax()
+    # 20 individuals measured anew and 20 trials
+    assert classifier.n_evaluations_ == n_evaluations + 40
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_warm_start_learns_what_is_new(iris, estimator):
+    X, y = iris
+    other = np.roll(y, 50)
+    warm = estimator(**QUICK, warm_start=True, limited_evaluation=False).fit(X, y)
+    warm.fit(X, other)
+    assert warm.score(X, other) > warm.score(X, y)
+    assert warm.score(X, other) > 0.6
+
+
 def test_a_pickled_estimator_predicts_and_goes_on(iris):
     X, y = iris
     classifier = CoevoClassifier(**QUICK, warm_start=True).fit(X, y)
@@ -540,6 +569,9 @@ def test_saved_estimators_predict_the_same(iris, numbers, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(frame), classifier.predict_proba(frame))
     np.testing.assert_array_equal(loaded.predict(frame), classifier.predict(frame))
     plain = model.load(tmp_path / "model.safetensors")
+    assert plain.settings["hidden_layer_sizes"] == [6]
+    assert plain.settings["seed"] == QUICK["random_state"]
+    assert plain.fitness["train"] == classifier.train_fitness_
     np.testing.assert_array_equal(plain.predict(X), classifier.predict(frame))
     with pytest.raises(ValueError, match="classifier"):
         CoevoRegressor.load(tmp_path / "model.safetensors")
@@ -550,5 +582,8 @@ def test_saved_estimators_predict_the_same(iris, numbers, tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), regressor.predict(X))
     with pytest.raises(ValueError, match="regressor"):
         CoevoClassifier.load(tmp_path / "model.safetensors")
+    regressor.set_params(fitness="r2", max_evaluations=300).fit(X, y)
+    regressor.save(tmp_path / "model.safetensors")
+    assert model.load(tmp_path / "model.safetensors").settings["fitness"]["type"] == "ScorerFitness"
     with pytest.raises(NotFittedError):
         CoevoRegressor().save(tmp_path / "none")

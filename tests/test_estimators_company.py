@@ -171,7 +171,7 @@ def test_a_pipeline_exports_whole(cancer, scaler, labels, tmp_path):
     narrow = X.astype(np.float32)
     answers = run(exported, narrow)
     expected = pipeline.predict_proba(narrow)
-    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-4)
+    np.testing.assert_allclose(answers["probabilities"], expected, rtol=0, atol=1e-5)
     is_clear = np.abs(expected[:, 0] - 0.5) > 1e-3  # float32 may tip an even balance
     same = answers["label"].astype(np.array(labels).dtype) == pipeline.predict(narrow)
     assert same[is_clear].all()

@@ -173,6 +173,11 @@ def test_measures_are_found_by_name_or_given():
         (lambda: measures.FBeta(0), "beta must be above 0"),
         (lambda: measures.FBeta(average="micro"), "average='micro' is unknown; .* binary, macro"),
         (lambda: measures.ClippedMargin(-1), "limit must be above 0"),
+        (lambda: measures.SquaredError((1, 0)), "units must be above 0"),
+        (
+            lambda: measures.AbsoluteError((1, 2))(np.zeros((4, 1)), np.zeros(4)),
+            "there are 2 units, but 1 outputs",
+        ),
         (lambda: measures.Profit([[1, 2]]), r"matrix must be square .* got shape \(1, 2\)"),
         (lambda: measures.Profit([[np.nan]]), "matrix must be square and finite"),
         (lambda: measures.Profit(PROFITS)(np.zeros((4, 3)), np.zeros(4, int)), "3 classes"),

@@ -273,7 +273,8 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, tuple | list | range):
         return [as_plain(part) for part in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: as_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.compare}
+        fields = {name: as_plain(part) for name, part in fields.items()}
         return {"type": type(value).__qualname__, **fields}
     named = value if hasattr(value, "__qualname__") else type(value)
     return f"{named.__module__}.{named.__qualname__}"

@@ -275,32 +275,56 @@ def _area(scores: Array, is_positive: Array, weights: Array) -> float:
 
 
 @dataclass(frozen=True)
-class SquaredError(Fitness):
-    """Minus the mean squared difference between outputs and targets."""
+class ErrorFitness(Fitness):
+    """A measure of the differences between outputs and targets.
 
-    name: ClassVar[str] = "squared_error"
+    Parameters
+    ----------
+    units : numbers above 0, one for each output, optional
+        What a difference of 1 in an output is worth, if outputs and targets are scaled; 1 if not
+        given.
+    """
+
+    units: tuple[float, ...] | None = None
     task: ClassVar[str] = "regression"
 
-    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
-        """Return minus the mean over instances and outputs."""
-        return -_mean((_differences(outputs, targets) ** 2).mean(axis=-1), weights)
+    def __post_init__(self) -> None:
+        for unit in self.units or ():
+            check_real("units", unit, 0, above=True)
+
+    def worths(self, n_outputs: int) -> Array:
+        """Return the units as an array of shape (n_outputs,)."""
+        units = np.ones(n_outputs) if self.units is None else np.array(self.units, dtype=float)
+        if units.shape != (n_outputs,):
+            raise ValueError(f"there are {units.size} units, but {n_outputs} outputs")
+        return units
+
+    def _differences(self, outputs: Array, targets: Array) -> Array:
+        columns = targets if targets.ndim == 2 else targets[:, np.newaxis]
+        differences = np.asarray(outputs.astype(np.float64) - columns)
+        return differences * self.worths(differences.shape[-1])
 
 
 @dataclass(frozen=True)
-class AbsoluteError(Fitness):
-    """Minus the mean absolute difference between outputs and targets."""
+class SquaredError(ErrorFitness):
+    """Minus the mean squared difference between outputs and targets; see `ErrorFitness`."""
 
-    name: ClassVar[str] = "absolute_error"
-    task: ClassVar[str] = "regression"
+    name: ClassVar[str] = "squared_error"
 
     def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
         """Return minus the mean over instances and outputs."""
-        return -_mean(np.abs(_differences(outputs, targets)).mean(axis=-1), weights)
+        return -_mean((self._differences(outputs, targets) ** 2).mean(axis=-1), weights)
 
 
-def _differences(outputs: Array, targets: Array) -> Array:
-    columns = targets if targets.ndim == 2 else targets[:, np.newaxis]
-    return np.asarray(outputs.astype(np.float64) - columns)
+@dataclass(frozen=True)
+class AbsoluteError(ErrorFitness):
+    """Minus the mean absolute difference between outputs and targets; see `ErrorFitness`."""
+
+    name: ClassVar[str] = "absolute_error"
+
+    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
+        """Return minus the mean over instances and outputs."""
+        return -_mean(np.abs(self._differences(outputs, targets)).mean(axis=-1), weights)
 
 
 def _pick(outputs: Array, targets: Array) -> Array:

@@ -127,7 +127,8 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         per_generation = candidates * (2 if settings.limited_evaluation else 1)
         total = most_generations(settings, per_generation)
         if training.state is not None:
-            training.turn_to(evaluator, settings)
+            with _quietly(settings, evaluator):
+                training.turn_to(evaluator, settings)
             settings = training.extend(settings)
         if checkpointer is not None and frozen is not None:
             training.state = checkpointer.thaw(frozen, evaluator)
@@ -158,6 +159,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             "n_evaluations_": state.evaluations,
             "n_iter_": state.generation,
             "_training": training,
+            "_settings_of_fit": search.settings,
         }
 
     # ---------------------------------------------------------------------------------- on a stream
@@ -303,6 +305,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             self.network_,
             classes=getattr(self, "classes_", None),
             feature_names=None if names is None else names.tolist(),
+            settings=getattr(self, "_settings_of_fit", None),
             fitness={k: getattr(self, v) for k, v in measured.items() if hasattr(self, v)},
         )
 

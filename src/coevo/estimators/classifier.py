@@ -49,7 +49,8 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         A whole number for the same result each time, a NumPy generator, or None. NumPy's global
         random state is never used.
     warm_start
-        Let `fit` go on from the previous fit's search, with the budget granted anew.
+        Let `fit` go on from the previous fit's search, with the budget granted anew. With full
+        evaluation all individuals are measured again first, as the instances may be others.
     generations_per_batch
         Generations in each call of `partial_fit`.
     callbacks

@@ -98,7 +98,12 @@ class Training:
         return ScaledData(inputs, targets, data.weights)
 
     def turn_to(self, evaluator: Evaluator, settings: Settings) -> None:
-        """Prepare the search for other instances: batches of them, and the best one's fitness."""
+        """Prepare the search for other instances: batches of them, and fitness on them.
+
+        With limited evaluation the individuals' fitness decays as new batches come. With full
+        evaluation it is never measured again, so that nobody could live up to what was measured on
+        other instances: all are measured anew.
+        """
         state = self.state
         assert state is not None
         state.batches = Batches.all_instances(evaluator.n_instances)
@@ -106,9 +111,23 @@ class Training:
             state.batches = Batches.partition(
                 state.rng, evaluator.n_instances, settings.batch_size, settings.reshuffle_batches
             )
+        else:
+            self._measure_everyone(evaluator)
         best = state.best_network[np.newaxis]
         state.best_validation = float(evaluator.validate_networks(best)[0])
         state.best_generation = state.generation
+
+    def _measure_everyone(self, evaluator: Evaluator) -> None:
+        """Give each individual the fitness it has in place of the global solution's part."""
+        state = self.state
+        assert state is not None
+        everything = slice(0, evaluator.n_instances)
+        for block, individuals in zip(self.decomposition.blocks, state.subpopulations, strict=True):
+            for k, i in enumerate(block):
+                networks = np.tile(state.global_solution, (len(individuals[k]), 1))
+                networks[:, self.decomposition.groups[i]] = individuals[k]
+                state.fitness[i] = evaluator.evaluate_networks(networks, everything)
+                state.evaluations += len(networks)
 
     def extend(self, settings: Settings) -> Settings:
         """Return settings that grant the search its budget once more."""

@@ -18,11 +18,40 @@ from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from coevo.estimators.scaling import TargetScaling
-from coevo.fitness import FITNESSES, CrossEntropy, CustomFitness, Fitness
+from coevo.fitness import FITNESSES, AbsoluteError, CustomFitness, Fitness, SquaredError
 from coevo.network import Array
 
 _MOST_KNOWN = 2**16  # answers remembered: a few megabytes
 _LOSSES = ("_error", "_loss", "_deviance")  # scikit-learn's names for what should be small
+
+_SAME = {
+    "accuracy_score": "accuracy",
+    # With one label an instance, each wrong answer misses one class and is wrong for another.
+    "f1_micro": "accuracy",
+    "precision_micro": "accuracy",
+    "recall_micro": "accuracy",
+    "balanced_accuracy_score": "balanced_accuracy",
+    "f1_score": "f1",
+    "matthews_corrcoef": "matthews",
+    "neg_log_loss": "cross_entropy",
+    "log_loss": "cross_entropy",
+    "roc_auc_score": "roc_auc",
+    "roc_auc_ovr": "roc_auc",
+}
+"""scikit-learn's other names for measures of ours, which are compiled, and do not mind if a class
+is missing from a batch."""
+_SAME_ERRORS: dict[str, type[SquaredError] | type[AbsoluteError]] = {
+    "neg_mean_squared_error": SquaredError,
+    "mean_squared_error": SquaredError,
+    "neg_mean_absolute_error": AbsoluteError,
+    "mean_absolute_error": AbsoluteError,
+}
+"""The same for numbers; these are in the units of y."""
+_SAME_FUNCTIONS = (
+    "accuracy_score", "balanced_accuracy_score", "matthews_corrcoef", "mean_squared_error",
+    "mean_absolute_error",
+)  # fmt: skip
+"""The metrics among these that mean the same when they are given labels only."""
 
 
 def softmax(outputs: Array) -> Array:
@@ -131,6 +160,10 @@ class ScorerFitness(Fitness):
             )
         return np.array(values).reshape(outputs.shape[:-2])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: not the answers remembered."""
+        return self.__dict__ | {"_known": {}}
+
     @property
     def _needs_labels_only(self) -> bool:
         response = getattr(self.function, "_response_method", None)
@@ -157,8 +190,11 @@ def resolve_fitness(
         Whether the instances have weights, which a metric must then take.
     """
     task = "classification" if isinstance(answers, ClassAnswers) else "regression"
-    if isinstance(fitness, str):
-        fitness = _find_by_name(fitness, task)
+    function = getattr(fitness, "__name__", "")
+    if function in _SAME_FUNCTIONS and _is_metric(fitness):
+        fitness = _find_same(function, answers) or fitness
+    elif isinstance(fitness, str):
+        fitness = _find_same(fitness, answers) or _find_by_name(fitness, task)
     if isinstance(fitness, Fitness):
         if fitness.task != task and not isinstance(fitness, CustomFitness):
             raise ValueError(f"fitness={fitness.name!r} is a measure for {fitness.task}")
@@ -183,17 +219,24 @@ def _takes_weights(function: Callable[..., Any]) -> bool:
     return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-def _is_metric(function: Callable[..., Any]) -> bool:
+def _is_metric(function: Any) -> bool:
     """Whether it is scikit-learn's own, whose names say whether more is better."""
     return getattr(metrics, getattr(function, "__name__", ""), None) is function
+
+
+def _find_same(name: str, answers: ClassAnswers | NumberAnswers) -> Fitness | None:
+    """Return our measure that a name of scikit-learn's stands for, None if there is none."""
+    if isinstance(answers, ClassAnswers):
+        return FITNESSES.get(_SAME.get(name, ""))
+    if name in _SAME_ERRORS:
+        return _SAME_ERRORS[name](tuple(answers.scaling.deviation.tolist()))
+    return None
 
 
 def _find_by_name(name: str, task: str) -> Fitness | Callable[..., Any]:
     """Look among our measures, then scikit-learn's scorers, then its metrics."""
     if name in FITNESSES:
         return FITNESSES[name]
-    if name in ("neg_log_loss", "log_loss") and task == "classification":
-        return CrossEntropy()  # the same, but does not mind if a class is missing from a batch
     scorers = metrics.get_scorer_names()
     if name in scorers:
         scorer: Callable[..., Any] = metrics.get_scorer(name)

@@ -130,10 +130,10 @@ def sum_margins(candidates, targets, weights, limit, first, last, measured):
 
 
 @compiled
-def sum_errors(candidates, targets, weights, is_squared, first, last, measured):
+def sum_errors(candidates, targets, weights, is_squared, worths, first, last, measured):
     """Add up minus the squared or absolute errors, for the candidates from first to last.
 
-    targets: (B, C), weights: (B,) that sum to 1, measured: (m,) float64, written.
+    targets: (B, C), weights: (B,) that sum to 1, worths: (C,), measured: (m,) float64, written.
     """
     n_outputs, n_instances = candidates.outputs.shape
     shift = np.empty_like(candidates.now)
@@ -141,8 +141,8 @@ def sum_errors(candidates, targets, weights, is_squared, first, last, measured):
         _find_shift(candidates, j, shift)
         fitness = 0.0
         for c in range(n_outputs):
-            output, slope = candidates.outputs[c], candidates.slopes[c]
+            output, slope, worth = candidates.outputs[c], candidates.slopes[c], worths[c]
             for k in range(n_instances):
                 error = abs(output[k] + slope * shift[k] - targets[k, c])
-                fitness -= weights[k] * (error * error if is_squared else error)
+                fitness -= worth * weights[k] * (error * error if is_squared else error)
         measured[j] = fitness / n_outputs

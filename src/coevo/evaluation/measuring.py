@@ -59,7 +59,7 @@ def _count(fitness: Any, candidates: _measures.Candidates, targets: Array, weigh
 
 def _add_up(
     kernel: Callable[..., Any],
-    parameters: Callable[[Any], tuple[Any, ...]],
+    parameters: Callable[[Any, int], tuple[Any, ...]],
     fitness: Fitness,
     candidates: _measures.Candidates,
     targets: Array,
@@ -67,7 +67,8 @@ def _add_up(
 ) -> Array:
     measured = np.empty(len(candidates.sums))
     parts = weights / weights.sum()
-    _share_out(kernel, candidates, targets, parts, *parameters(fitness), into=measured)
+    further = parameters(fitness, len(candidates.outputs))
+    _share_out(kernel, candidates, targets, parts, *further, into=measured)
     return measured
 
 
@@ -85,9 +86,13 @@ COMPILED: dict[type[Fitness], Callable[..., Array]] = {
     FBeta: _count,
     Matthews: _count,
     Profit: _count,
-    CrossEntropy: partial(_add_up, _measures.sum_cross_entropy, lambda fitness: ()),
-    ClippedMargin: partial(_add_up, _measures.sum_margins, lambda fitness: (fitness.limit,)),
-    SquaredError: partial(_add_up, _measures.sum_errors, lambda fitness: (True,)),
-    AbsoluteError: partial(_add_up, _measures.sum_errors, lambda fitness: (False,)),
+    CrossEntropy: partial(_add_up, _measures.sum_cross_entropy, lambda fitness, n: ()),
+    ClippedMargin: partial(_add_up, _measures.sum_margins, lambda fitness, n: (fitness.limit,)),
+    SquaredError: partial(
+        _add_up, _measures.sum_errors, lambda fitness, n: (True, fitness.worths(n) ** 2)
+    ),
+    AbsoluteError: partial(
+        _add_up, _measures.sum_errors, lambda fitness, n: (False, fitness.worths(n))
+    ),
 }
 """The measures that need no outputs stored; the others are given them."""
