@@ -93,8 +93,7 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    The defaults of `initial_range` and `scale_factor` are not the paper's, which is about
-    classification: outputs that begin far from the targets have to be unlearned first.
+    Some defaults differ from the classifier's: outputs that begin far from the targets have to be unlearned first.
 
     Examples
     --------
@@ -118,14 +117,14 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         limited_evaluation: bool = True,
         batch_size: int = 500,
         decay: float = 0.2,
-        reshuffle_batches: bool = True,
+        reshuffle_batches: bool = False,
         final_batch_size: int | None = None,
         population_size: int = 20,
         final_population_size: int | None = None,
         scale_factor: float = 0.5,
-        crossover_rate: float = 0.5,
+        crossover_rate: float = 0.3,
         control: str = "fixed",
-        scale_factor_range: tuple[float, float] = (0.04, 0.4),
+        scale_factor_range: tuple[float, float] = (0.02, 0.2),
         redraw_probability: float = 0.1,
         memory_size: int = 5,
         strategy: str = "rand/1",
@@ -135,7 +134,7 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         synchronous: bool = True,
         sampling_rounds: int = 5,
         initial_range: float | Sequence[float] = 0.3,
-        scale_initial_range: bool = True,
+        scale_initial_range: bool = False,
         weight_decay: float = 0.0,
         max_evaluations: int | None = 200_000,
         max_generations: int | None = None,
