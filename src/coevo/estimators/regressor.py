@@ -93,7 +93,8 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Some defaults differ from the classifier's: outputs that begin far from the targets have to be unlearned first.
+    Some defaults differ from the classifier's: outputs that begin far from the targets have to be
+    unlearned first.
 
     Examples
     --------
