@@ -37,9 +37,11 @@ CHOICES = {
 """The names that a setting may have, for completion in the shell."""
 
 ESTIMATOR_DEFAULTS = {
-    "fitness": "accuracy; regression: squared_error",
-    "scale_factor": "0.1; regression: 0.5",
+    "fitness": "cross_entropy; regression: squared_error",
+    "scale_factor": "0.2; regression: 0.5",
+    "crossover_rate": "0.5; regression: 0.3",
     "initial_range": "4.0; regression: 0.3",
+    "scale_initial_range": "yes; regression: no",
     "max_evaluations": "200000",
 }
 """Where the defaults of the estimators are not those of `Settings`."""
