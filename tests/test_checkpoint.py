@@ -98,6 +98,16 @@ def assert_same_checkpoint(path, other):
         {"variant": "CCDE"},
         {"engine": "reference"},
         {"decomposition": [range(0, 35, 2), list(range(1, 35, 2))]},
+        {"decomposition": "synapse"},
+        {"decomposition": "neuron_outgoing", "hidden_layer_sizes": (5, 4)},
+        {"decomposition": "random", "group_size": 4, "redraw_groups_every": 2},
+        {
+            "decomposition": "random",
+            "group_size": 8,
+            "redraw_groups_every": 5,
+            "variant": None,
+            "limited_evaluation": False,
+        },
     ],
     ids=str,
 )
@@ -149,7 +159,7 @@ def test_a_run_without_a_seed_is_resumed(path, data):
 
 def test_every_field_of_the_state_is_kept():
     known = {*checkpoint._COUNTERS, *checkpoint._MEASURES, *checkpoint._ARRAYS}
-    known |= {"rng", "batches", "subpopulations", "history"}
+    known |= {"rng", "batches", "subpopulations", "history", "gene_order"}
     assert {field.name for field in dataclasses.fields(SearchState)} == known
 
 
@@ -246,6 +256,8 @@ def test_a_checkpoint_is_not_overwritten_by_mistake(path, data):
         ({"dtype": "float64"}, "dtype is 'float32' in the checkpoint and 'float64' here"),
         ({"engine": "batched"}, "engine is 'delta' in the checkpoint and 'batched' here"),
         ({"decomposition": [range(35)]}, "decomposition is 'neuron' in .* and {'n_groups': 1"),
+        ({"group_size": 9}, "group_size is 100 in the checkpoint and 9 here"),
+        ({"redraw_groups_every": 2}, "redraw_groups_every is 10 in the checkpoint and 2 here"),
         ({"decay": 0.5, "batch_size": 10}, "batch_size is 12 .* 10 here; decay is 0.2 .* 0.5"),
     ],
 )

@@ -340,6 +340,10 @@ def test_validation_weighs_classes_even_if_training_has_one_weight(binary):
         {"hidden_layer_sizes": ()}, {"dtype": "float64"}, {"activation": "sign"},
         {"limited_evaluation": False}, {"strategy": "best/1"}, {"synchronous": False},
         {"validation_fitness": "f1_macro", "decomposition": "layer"},
+        {"decomposition": "neuron_outgoing"},
+        {"decomposition": "synapse", "validation_fitness": "f1_macro"},
+        {"decomposition": "random", "group_size": 12, "redraw_groups_every": 2},
+        {"decomposition": "random", "validation_fitness": "f1_macro", "redraw_groups_every": 1},
     ],
     ids=str,
 )  # fmt: skip

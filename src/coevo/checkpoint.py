@@ -403,6 +403,8 @@ def _freeze(state: SearchState) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays |= {f"subpopulations.{b}": part for b, part in enumerate(state.subpopulations)}
     arrays |= {f"history.{name}": array for name, array in state.history.freeze().items()}
     arrays |= {"rng": generator["state"]["state"], "batches": batches.order}
+    if state.gene_order is not None:
+        arrays["gene_order"] = state.gene_order
     return values, arrays
 
 
@@ -423,6 +425,7 @@ def _thaw(values: dict[str, Any], arrays: dict[str, Array]) -> tuple[SearchState
         ),
         "subpopulations": [arrays.pop(f"subpopulations.{b}") for b in range(values["n_blocks"])],
         "history": History.thaw(history),
+        "gene_order": arrays.pop("gene_order", None),
         **{name: arrays.pop(name) for name in _ARRAYS},
         **{name: values[name] for name in (*_COUNTERS, *_MEASURES)},
     }
@@ -434,6 +437,7 @@ def _thaw(values: dict[str, Any], arrays: dict[str, Array]) -> tuple[SearchState
         sum(k for k, _, _ in shapes) == n_subpopulations == len(state.champions)
         and all(individuals == size for _, individuals, _ in shapes)
         and state.global_solution.shape == state.best_network.shape == (n_genes,)
+        and (state.gene_order is None or np.array_equal(np.sort(state.gene_order), range(n_genes)))
     ):
         raise ValueError("the shapes of its arrays contradict each other")
     return state, {name.removeprefix("memory."): array for name, array in arrays.items()}

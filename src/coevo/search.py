@@ -20,6 +20,7 @@ from coevo.history import Generation, History
 from coevo.inheritance import FullEvaluation, Inheritance, LimitedEvaluation
 from coevo.network import Array
 from coevo.operators import STRATEGIES, Contest, draw_parents, make_trials, mean_fitness
+from coevo.regrouping import recut
 from coevo.settings import Settings
 from coevo.stopping import StopReason, on_interrupt, reached_criterion
 
@@ -52,6 +53,8 @@ class SearchState:
         Counters; `seconds` is the time spent in generations.
     history
         The generations so far.
+    gene_order : integer array of shape (n_genes,), or None
+        The genes in the order that random groups were cut from; None if the groups are not drawn.
     """
 
     rng: np.random.Generator
@@ -67,6 +70,7 @@ class SearchState:
     evaluations: int = 0
     seconds: float = 0.0
     history: History = field(default_factory=History)
+    gene_order: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class Search:
     evaluator
         Measures fitness.
     decomposition
-        Which genes each subpopulation owns.
+        Which genes each subpopulation owns; random groups are drawn here.
     settings
         How to search and when to stop.
     callbacks
@@ -118,6 +122,9 @@ class Search:
         self.inheritance: Inheritance = (
             LimitedEvaluation(settings.decay) if settings.limited_evaluation else FullEvaluation()
         )
+        self._inheritance: Inheritance = self.inheritance  # of this generation
+        if state is not None and state.gene_order is not None:
+            self._group(state.gene_order)
         self.state = self._draw_state() if state is None else state
         self.stop_reason: StopReason | None = None
         self._turns = self._plan_turns()
@@ -177,6 +184,10 @@ class Search:
     def _evolve(self) -> None:
         """One generation: every subpopulation in turn, in the context of the others' best."""
         state, evaluator = self.state, self.evaluator
+        self._inheritance = self.inheritance
+        is_time = state.generation % self.settings.redraw_groups_every == 0
+        if self.decomposition.is_redrawn and is_time and state.generation > 0:
+            self._redraw_groups()
         before = state.global_solution.copy()
         wins = np.zeros(state.fitness.shape, dtype=bool)
         moved: list[int] = []
@@ -206,7 +217,7 @@ class Search:
             state.rng, individuals, turn.targets, parents, strategy,
             settings.scale_factor, settings.crossover, settings.crossover_rate,
         )  # fmt: skip
-        from_targets, from_parents = self.inheritance.inherit(
+        from_targets, from_parents = self._inheritance.inherit(
             fitness[:, turn.targets.start : turn.targets.stop], mean_fitness(fitness, parents)
         )
         return Contest(
@@ -219,9 +230,28 @@ class Search:
             trials=trials,
             from_targets=from_targets,
             from_parents=from_parents,
-            measures_targets=self.inheritance.measures_targets,
+            measures_targets=self._inheritance.measures_targets,
             completes=turn.completes,
         )
+
+    # ----------------------------------------------------------------------------- random groups
+
+    def _group(self, order: Array) -> None:
+        """Form groups of the genes in this order, and tell the evaluator."""
+        self.decomposition = self.decomposition.redraw(order)
+        self.evaluator.regroup(self.decomposition)
+
+    def _redraw_groups(self) -> None:
+        """Draw new groups; the global solution, and the genes there are, stay as they are."""
+        state, before = self.state, self.decomposition
+        state.gene_order = state.rng.permutation(len(state.global_solution))
+        self._group(state.gene_order)
+        state.subpopulations, state.fitness = recut(
+            state.subpopulations, state.fitness, state.champions, before, self.decomposition
+        )
+        state.champions[:] = 0
+        self._turns = self._plan_turns()
+        self._inheritance = self.inheritance.after_redrawing()
 
     # ------------------------------------------------------------------------------- bookkeeping
 
@@ -276,11 +306,13 @@ class Search:
     def _compose(self, chosen: Array) -> Array:
         """Put a network together from the chosen individual of each subpopulation."""
         network = np.empty_like(self.state.global_solution)
-        for block, individuals in zip(
-            self.decomposition.blocks, self.state.subpopulations, strict=True
+        start = 0
+        for genes, individuals in zip(
+            self.decomposition.genes_of_blocks, self.state.subpopulations, strict=True
         ):
-            for k, i in enumerate(block):
-                network[self.decomposition.groups[i]] = individuals[k, chosen[i]]
+            stop = start + len(genes)
+            network[genes] = individuals[np.arange(len(genes)), chosen[start:stop]]
+            start = stop
         return network
 
     def _draw_state(self) -> SearchState:
@@ -294,14 +326,17 @@ class Search:
         else:
             batches = Batches.all_instances(n_instances)
         dtype = np.dtype(settings.dtype)
-        size, sizes = settings.population_size, self.decomposition.sizes
         layers = self.decomposition.layer_of_gene
+        gene_order = None
+        if self.decomposition.is_redrawn:
+            gene_order = rng.permutation(len(layers))
+            self._group(gene_order)
+        size, sizes = settings.population_size, self.decomposition.sizes
         reach = np.broadcast_to(settings.initial_range, layers.max() + 1)[layers]
         subpopulations = []
-        for block in self.decomposition.blocks:
-            individuals = rng.uniform(-1, 1, (len(block), size, sizes[block.start]))
-            for k, i in enumerate(block):
-                individuals[k] *= reach[self.decomposition.groups[i]]
+        for genes in self.decomposition.genes_of_blocks:
+            individuals = rng.uniform(-1, 1, (len(genes), size, genes.shape[1]))
+            individuals *= reach[genes][:, np.newaxis]
             subpopulations.append(individuals.astype(dtype))
         n_subpopulations = len(self.decomposition)
         return SearchState(
@@ -312,6 +347,7 @@ class Search:
             champions=np.zeros(n_subpopulations, dtype=np.int64),
             global_solution=np.zeros(sum(sizes), dtype=dtype),
             best_network=np.zeros(sum(sizes), dtype=dtype),
+            gene_order=gene_order,
         )
 
     def _plan_turns(self) -> list[_Turn]:

@@ -31,7 +31,13 @@ class Settings:
         `coevo.fitness`, or a function of (y_true, outputs).
     decomposition
         One subpopulation for each "neuron" (CC), one for each "layer", one population of "whole"
-        networks (no CC), or a list of arrays of gene indices.
+        networks (no CC), "neuron_outgoing" (a neuron with its outgoing weights, as in ESP),
+        "synapse" (one for each weight and bias, as in CoSyNE), "random" groups of genes, or a list
+        of arrays of gene indices.
+    group_size
+        Genes in a group, more or less, if the decomposition is random.
+    redraw_groups_every
+        After how many generations new groups are drawn, if the decomposition is random.
     limited_evaluation
         Evaluate on batches, with fitness inherited from the parents (LE); otherwise on all
         training instances.
@@ -82,6 +88,8 @@ class Settings:
     activation: str = "tanh"
     fitness: str | Fitness | Callable[..., Any] = "accuracy"
     decomposition: str | Sequence[Sequence[int] | Array] = "neuron"
+    group_size: int = 100
+    redraw_groups_every: int = 10
     limited_evaluation: bool = True
     batch_size: int = 500
     decay: float = 0.2
@@ -127,6 +135,8 @@ class Settings:
         self._check_numbers()
 
     def _check_numbers(self) -> None:
+        check_integer("group_size", self.group_size, 1)
+        check_integer("redraw_groups_every", self.redraw_groups_every, 1)
         check_integer("batch_size", self.batch_size, 1)
         check_integer(
             "population_size",

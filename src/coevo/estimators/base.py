@@ -37,7 +37,7 @@ from coevo.fitness import Fitness
 from coevo.network import Array
 from coevo.search import Callback, Search
 from coevo.settings import Settings
-from coevo.training import ENGINES
+from coevo.training import ENGINES, choose_engine
 
 _OWN = ("fitness", "batch_size", "seed")  # settings that an estimator does not hand on as they are
 
@@ -225,8 +225,11 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
 
     def _prepare(self, training: Training | None, data: Data) -> Training:
         """Begin a training, or make sure that the one there is can go on."""
-        names = ("hidden_layer_sizes", "activation", "decomposition", "population_size", "dtype")
-        settings = Settings(**{name: getattr(self, name) for name in (*names, "strategy")})
+        names = (
+            "hidden_layer_sizes", "activation", "decomposition", "group_size", "population_size",
+            "strategy", "dtype",
+        )  # fmt: skip
+        settings = Settings(**{name: getattr(self, name) for name in names})
         if training is None:
             return Training.begin(data, self._n_outputs, settings, self.scale_inputs)
         training.check_same(self._n_outputs, settings)
@@ -242,9 +245,9 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             data = replace(data, weights=np.ones(len(data)))
         data = training.scale(data, self.dtype)
         validation = data if is_same else training.scale(validation, self.dtype)
-        engine = ENGINES["delta" if decomposition.name == "neuron" else "batched"]
         parts = (training.architecture, decomposition)
-        evaluator = engine(*parts, settings.fitness, data, validation)
+        self.engine_ = choose_engine("auto", *parts)
+        evaluator = ENGINES[self.engine_](*parts, settings.fitness, data, validation)
         if self.validation_fitness is None:
             return evaluator
         measure = self._find_fitness(self.validation_fitness, training, validation)

@@ -74,14 +74,15 @@ class Training:
         assert state is not None
         is_same = (
             architecture == self.architecture
+            and decomposition.name == self.decomposition.name
             and decomposition.sizes == self.decomposition.sizes
             and state.fitness.shape[1] == settings.population_size
             and state.global_solution.dtype == settings.dtype
         )
         if not is_same:
             raise ValueError(
-                "hidden_layer_sizes, activation, decomposition, population_size, dtype and the "
-                "number of outputs must be what they were to go on from the previous fit"
+                "hidden_layer_sizes, activation, decomposition, group_size, population_size, dtype "
+                "and the number of outputs must be what they were to go on from the previous fit"
             )
 
     def scale(self, data: Data, dtype: str) -> Data:
@@ -132,4 +133,4 @@ def _shape(n_inputs: int, n_outputs: int, settings: Settings) -> tuple[Architect
     architecture = Architecture(
         n_inputs, settings.hidden_layer_sizes, n_outputs, settings.activation
     )
-    return architecture, decompose(settings.decomposition, architecture)
+    return architecture, decompose(settings.decomposition, architecture, settings.group_size)

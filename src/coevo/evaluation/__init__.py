@@ -89,6 +89,10 @@ class Evaluator(Protocol):
         """Return the fitness of complete networks on the validation set, as above."""
         ...
 
+    def regroup(self, decomposition: Decomposition) -> None:
+        """Take over other groups of genes, from the next `rebase` on."""
+        ...
+
     def rebase(self, global_solution: Array, instances: Instances) -> None:
         """Fix the surroundings: the global solution and the training instances."""
         ...
@@ -166,6 +170,10 @@ class SteppingEvaluator(ABC):
     def has_large_products(self) -> bool:
         """No: one network at a time, or many small ones."""
         return False
+
+    def regroup(self, decomposition: Decomposition) -> None:
+        """Take over the new groups."""
+        self._decomposition = decomposition
 
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Take the subpopulations one after the other."""
