@@ -11,7 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from coevo.evaluation import _functions as functions
 from coevo.evaluation import _kernels as kernels
+from coevo.evaluation import _measures as measures
+from coevo.fitness import ClippedMargin, CrossEntropy
 from coevo.network import ACTIVATIONS
 
 GRID = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0])
@@ -135,17 +138,18 @@ def test_count_right_is_argmax(case):
 
 
 @given(hidden_cases(), st.integers(1, 3))
-def test_count_right_after_moves_is_the_formula_move_by_move(case, n_moves):
+def test_measure_after_moves_is_the_formula_move_by_move(case, n_moves):
     outputs, weights, _, _, targets = case
     rng = np.random.default_rng(n_moves)
     before, after = rng.choice([-1.0, -0.5, 0.0, 1.0], (2, n_moves, len(targets)))
     outgoing = rng.choice([-2.0, 0.0, 0.5, 1.0], (n_moves, len(weights)))
-    counts = np.empty(n_moves, dtype=np.int64)
+    measured, shares = np.empty(n_moves), np.full(len(targets), 1 / len(targets))
     moved = outputs.copy()
-    kernels.count_right_after_moves(moved, targets, outgoing, before, after, counts)
+    measure = measures.Measure(measures.ACCURACY, 0.0)
+    measures.measure_after_moves(measure, moved, targets, shares, outgoing, before, after, measured)
     for move in range(n_moves):
         outputs = outputs + np.multiply.outer(outgoing[move], after[move] - before[move])
-        assert counts[move] == (outputs.argmax(axis=0) == targets).sum()
+        assert measured[move] == (outputs.argmax(axis=0) == targets).mean()
     np.testing.assert_array_equal(moved, outputs)
 
 
@@ -186,3 +190,47 @@ def test_one_instance_and_any_number_of_classes(n_outputs):
         for row in case[3]
     ]
     assert measured.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "greatest", "tolerance"),
+    [("exp", -80, 40, 3e-7), ("tanh", -20, 20, 3e-7), ("log", 1e-30, 1e30, 3e-7)],
+)
+def test_functions_in_float32_are_good_to_the_last_bits(name, least, greatest, tolerance):
+    if least > 0:
+        x = np.geomspace(least, greatest, 2001, dtype=np.float32)
+    else:
+        x = np.linspace(least, greatest, 2001, dtype=np.float32)
+        x = np.concatenate([x, x / 1000, x / 1e6])
+    values = np.array([getattr(functions, name)(number) for number in x])
+    expected = getattr(np, name)(x.astype(np.float64))
+    assert values.dtype == np.float32
+    np.testing.assert_allclose(values, expected, rtol=tolerance, atol=0 if name == "tanh" else 1e-9)
+
+
+def test_functions_saturate_and_never_overflow():
+    assert [functions.tanh(np.float32(x)) for x in (-1e30, -50, 50, np.inf)] == [-1, -1, 1, 1]
+    assert functions.exp(np.float32(-1e30)) < 1e-37
+    assert functions.log(np.float32(1)) == 0
+    assert math.copysign(1, functions.tanh(np.float32(-0.0))) == -1
+
+
+@given(hidden_cases(elements=magnitudes, sums=magnitudes), st.sampled_from([*range(3)]))
+def test_measures_by_outputs_are_the_plain_formula(case, n_same):
+    """Cross-entropy and margins, for many and for a single output that moves."""
+    rest, weights, now, candidates, targets = case
+    weights = weights.copy()
+    weights[n_same:] = 0 if n_same else weights[n_same:]
+    outputs = rest + np.multiply.outer(weights, np.tanh(now))
+    shares = np.full(len(targets), 1 / len(targets))
+    given = measures.Candidates(
+        candidates, np.zeros(len(candidates)), outputs, weights, np.tanh(now), kernels.TANH
+    )
+    entropy, margin = np.empty(len(candidates)), np.empty(len(candidates))
+    measures.sum_cross_entropy(given, targets, shares, 0, len(candidates), entropy)
+    measures.sum_margins(given, targets, shares, 1.0, 0, len(candidates), margin)
+    for j, row in enumerate(candidates):
+        moved = outputs + np.multiply.outer(weights, np.tanh(row) - np.tanh(now))
+        scale = 1e-12 * (1 + np.abs(outputs).max() + np.abs(weights).max())
+        assert entropy[j] == pytest.approx(CrossEntropy()(moved.T, targets), rel=1e-9, abs=scale)
+        assert margin[j] == pytest.approx(ClippedMargin()(moved.T, targets), rel=1e-9, abs=scale)

@@ -78,7 +78,7 @@ def test_kernels_are_compiled_once_and_kept(tmp_path, no_jit):
     report = (
         SMALL_RUN
         + """
-from coevo.evaluation._kernels import sweep_hidden
+from coevo.evaluation._sweeps import sweep_hidden
 print(sum(sweep_hidden.stats.cache_misses.values()), sum(sweep_hidden.stats.cache_hits.values()))
 """
     )

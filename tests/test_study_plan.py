@@ -87,6 +87,13 @@ def test_only_leaves_a_part():
         read_plan("paper").only(["IRIS"])
 
 
+def test_only_leaves_some_rows():
+    part = read_plan("paper").only(["HAR", "HAR-900k"], rows=["LECCDE"])
+    assert [[row.label for row in each.rows] for each in part.experiments] == [["LECCDE"]] * 2
+    with pytest.raises(ValueError, match="row='ADAM' is unknown"):
+        read_plan("paper").only(rows=["ADAM"])
+
+
 def test_key_tells_runs_apart_and_nothing_else():
     settings = read_plan("quick").runs[0].settings
     run = Run("WBC", "DE", settings, 1)

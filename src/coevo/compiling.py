@@ -15,8 +15,29 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     user's cache folder. Where nothing can be written at all, each process compiles for itself.
     Kernels release the interpreter lock, and divide by zero as NumPy does.
     """
+    return _compile(function)
+
+
+def compiled_with(*liberties: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile a loop whose last bits do not matter; the same machine still repeats them.
+
+    Parameters
+    ----------
+    *liberties
+        "contract": products are added without rounding in between. "reassoc": sums are taken in any
+        order, which vector instructions need to add up an array.
+    """
+
+    def compile_it(function: Callable[..., Any]) -> Callable[..., Any]:
+        return _compile(function, fastmath=set(liberties))
+
+    return compile_it
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    options |= {"nogil": True, "error_model": "numpy"}
     try:
-        kernel: Callable[..., Any] = njit(function, nogil=True, error_model="numpy", cache=True)
+        kernel: Callable[..., Any] = njit(function, cache=True, **options)
     except RuntimeError:  # Numba found no folder for its cache
-        kernel = njit(function, nogil=True, error_model="numpy")
+        kernel = njit(function, **options)
     return kernel

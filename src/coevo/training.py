@@ -259,7 +259,7 @@ def evolve_data(
         raise ValueError("resume=True needs a checkpoint to go on from")
     search = Search(evaluator, decomposition, settings, callbacks, frozen)
     state = search.state
-    with threads.limit(settings.n_threads, evaluator.has_large_products):
+    with threads.limit(settings.n_threads):
         stop_reason = search.run()
         if checkpointer is not None:
             checkpointer.save(search)

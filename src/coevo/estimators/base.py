@@ -317,8 +317,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
 @contextmanager
 def _quietly(settings: Settings, evaluator: Evaluator) -> Iterator[None]:
     """Use the cores that the settings grant, and let no metric warn thousands of times over."""
-    cores = threads.limit(settings.n_threads, evaluator.has_large_products)
-    with cores, warnings.catch_warnings():
+    with threads.limit(settings.n_threads), warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         yield
 

@@ -41,11 +41,6 @@ class TwoMeasureEvaluator:
         """Number of training instances."""
         return self._training.n_instances
 
-    @property
-    def has_large_products(self) -> bool:
-        """Whether the training engine's matrix products are worth all cores."""
-        return self._training.has_large_products
-
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
         """Measure networks on training instances."""
         return self._training.evaluate_networks(genotypes, instances)

@@ -65,11 +65,6 @@ class Evaluator(Protocol):
         """Number of training instances."""
         ...
 
-    @property
-    def has_large_products(self) -> bool:
-        """Whether its matrix products are worth all cores, see `coevo.threads.limit`."""
-        ...
-
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
         """Return the fitness, on some training instances, of complete networks.
 
@@ -165,11 +160,6 @@ class SteppingEvaluator(ABC):
     def n_instances(self) -> int:
         """Number of training instances."""
         return len(self._training)
-
-    @property
-    def has_large_products(self) -> bool:
-        """No: one network at a time, or many small ones."""
-        return False
 
     def regroup(self, decomposition: Decomposition) -> None:
         """Take over the new groups."""

@@ -7,18 +7,37 @@ neighbouring numbers, so that the inner loops run over instances and become vect
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from coevo.compiling import compiled
-from coevo.network import Array
-from coevo.operators import NOT_STAGED, select
+from coevo.evaluation._functions import tanh
 
 TANH, SIGMOID, RELU, SIGN, IDENTITY = range(5)
 ACTIVATION_CODES = {
     "tanh": TANH, "sigmoid": SIGMOID, "relu": RELU, "sign": SIGN, "identity": IDENTITY,
 }  # fmt: skip
+
+
+@compiled
+def choose_first(output, largest, chosen):
+    """Begin with the first output: largest and chosen: (B,), written."""
+    for k in range(len(output)):
+        largest[k] = output[k]
+        chosen[k] = 0
+
+
+@compiled
+def choose_larger(output, c, largest, chosen):
+    """Choose output c, (B,), where it is larger than the largest so far.
+
+    Written without a branch: a store under a condition would keep compilers from using vector
+    instructions.
+    """
+    for k in range(len(output)):
+        is_larger = np.int32(output[k] > largest[k])
+        chosen[k] += is_larger * (c - chosen[k])
+        largest[k] = np.maximum(output[k], largest[k])
 
 
 @compiled
@@ -31,14 +50,9 @@ def count_right(outputs, targets, counts):
     largest = np.empty(n_instances, dtype=outputs.dtype)
     chosen = np.empty(n_instances, dtype=np.int32)
     for j in range(n_networks):
-        largest[:] = outputs[j, 0]
-        chosen[:] = 0
+        choose_first(outputs[j, 0], largest, chosen)
         for c in range(1, n_outputs):
-            output = outputs[j, c]
-            for k in range(n_instances):
-                is_larger = output[k] > largest[k]
-                largest[k] = output[k] if is_larger else largest[k]
-                chosen[k] = np.int32(c) if is_larger else chosen[k]
+            choose_larger(outputs[j, c], np.int32(c), largest, chosen)
         count = np.int32(0)
         for k in range(n_instances):
             count = np.int32(count + np.int32(chosen[k] == targets[k]))
@@ -46,20 +60,25 @@ def count_right(outputs, targets, counts):
 
 
 @compiled
-def count_right_after_moves(outputs, targets, weights, now, rows, counts):
-    """Count the right instances after each of n moves of neurons of the last hidden layer.
-
-    outputs: (C, B), moved along; targets: (B,) int32; weights: (n, C) from each moved neuron to the
-    outputs; now: (n, B) its activations before and rows: (n, B) after; counts: (n,) int64, written.
-    """
-    n_outputs, n_instances = outputs.shape
-    for move in range(len(rows)):
-        before, after = now[move], rows[move]
-        for c in range(n_outputs):
-            output, weight = outputs[c], weights[move, c]
-            for k in range(n_instances):
-                output[k] += weight * (after[k] - before[k])
-        count_right(outputs.reshape((1, n_outputs, n_instances)), targets, counts[move:])
+def activate(sums, bias, activation, activations):
+    """Give ψ of the sums plus a bias; sums and activations: (B,)."""
+    real = sums.dtype.type
+    half, zero = real(0.5), real(0)
+    if activation == TANH:
+        for k in range(len(sums)):
+            activations[k] = tanh(sums[k] + bias)
+    elif activation == SIGMOID:
+        for k in range(len(sums)):
+            activations[k] = half * tanh(half * (sums[k] + bias)) + half
+    elif activation == RELU:
+        for k in range(len(sums)):
+            activations[k] = max(sums[k] + bias, zero)
+    elif activation == SIGN:
+        for k in range(len(sums)):
+            activations[k] = np.sign(sums[k] + bias)
+    else:
+        for k in range(len(sums)):
+            activations[k] = sums[k] + bias
 
 
 @compiled
@@ -137,13 +156,12 @@ def find_leads(outputs, targets, leads):
     outputs: (C, B), targets: (B,) int32, leads: (B,), written.
     """
     n_outputs, n_instances = outputs.shape
-    for k in range(n_instances):
-        leads[k] = -np.inf
+    lowest = outputs.dtype.type(-np.inf)
+    leads[:] = lowest
     for c in range(n_outputs):
-        rival = outputs[c]
+        rival, place = outputs[c], np.int32(c)
         for k in range(n_instances):
-            is_stronger = (targets[k] != c) & (rival[k] > leads[k])
-            leads[k] = rival[k] if is_stronger else leads[k]
+            leads[k] = np.maximum(leads[k], rival[k] if targets[k] != place else lowest)
     for k in range(n_instances):
         leads[k] -= outputs[targets[k], k]
 
@@ -230,107 +248,3 @@ def output_intervals(outputs, targets, c, low, high):
             beats_the_rest = (own > earlier) & (own >= later)
             low[k] = -infinite if beats_the_rest else infinite
             high[k] = np.nextafter(own, -infinite) if c < y else own
-
-
-class Sweep(NamedTuple):
-    """What a sweep over neighbouring neurons of one layer works on.
-
-    Attributes
-    ----------
-    sums : array of shape (parts, k, m, B)
-        Sums without bias of all candidates of k neurons.
-    biases : array of shape (parts, k, m)
-    outputs : array of shape (C, B), moved along
-        The global solution's outputs.
-    targets : int32 array of shape (B,)
-    first_neuron
-        Place of the first of the k neurons in its layer.
-    first
-        Place of the first of the k neurons in the contest.
-    """
-
-    sums: Array
-    biases: Array
-    outputs: Array
-    targets: Array
-    first_neuron: int
-    first: int
-
-
-@compiled
-def _hold_contest(sweep, contest, k, low, high, measured):
-    """Measure the k-th neuron's candidates by their intervals and select."""
-    n_parts, _, n_candidates, _ = sweep.sums.shape
-    for part in range(n_parts):
-        measure_inside(
-            sweep.sums[part, k], sweep.biases[part, k], low, high,
-            measured[part * n_candidates : (part + 1) * n_candidates],
-        )  # fmt: skip
-    return select(contest, sweep.first + k, measured)
-
-
-@compiled
-def activate(total, activation):
-    """Return ψ of a sum."""
-    real = type(total)
-    if activation == TANH:
-        return real(math.tanh(total))
-    if activation == SIGMOID:
-        return real(0.5) * real(math.tanh(real(0.5) * total)) + real(0.5)
-    if activation == RELU:
-        return max(total, real(0))
-    if activation == SIGN:
-        return real(np.sign(total))
-    return total
-
-
-@compiled
-def sweep_hidden(sweep, contest, activations, next_matrix, activation):
-    """Measure, select and move neurons of the last hidden layer, one after the other.
-
-    activations: (H, B) of the layer, next_matrix: (C, H + 1) of the outputs. Stops early at a
-    neuron whose new champion is not among the candidates and has still to be moved; returns how
-    many neurons are done.
-    """
-    n_parts, n_neurons, n_candidates, n_instances = sweep.sums.shape
-    scratch = np.empty((4, n_instances), dtype=sweep.outputs.dtype)
-    leads, low, high, after = scratch[0], scratch[1], scratch[2], scratch[3]
-    measured = np.empty(n_parts * n_candidates)
-    find_leads(sweep.outputs, sweep.targets, leads)
-    for k in range(n_neurons):
-        neuron = sweep.first_neuron + k
-        weights, now = next_matrix[:, neuron], activations[neuron]
-        hidden_intervals(sweep.outputs, leads, sweep.targets, weights, now, activation, low, high)
-        candidate = _hold_contest(sweep, contest, k, low, high, measured)
-        if candidate == NOT_STAGED:
-            return k
-        if candidate >= 0:
-            part, j = divmod(candidate, n_candidates)
-            row, bias = sweep.sums[part, k, j], sweep.biases[part, k, j]
-            for b in range(n_instances):
-                after[b] = activate(row[b] + bias, activation)
-            for c in range(len(weights)):
-                output, weight = sweep.outputs[c], weights[c]
-                for b in range(n_instances):
-                    output[b] += weight * (after[b] - now[b])
-            now[:] = after
-            find_leads(sweep.outputs, sweep.targets, leads)
-    return n_neurons
-
-
-@compiled
-def sweep_outputs(sweep, contest):
-    """Measure, select and move output neurons, one after the other; see `sweep_hidden`."""
-    n_parts, n_neurons, n_candidates, _ = sweep.sums.shape
-    low, high = np.empty_like(sweep.outputs[0]), np.empty_like(sweep.outputs[0])
-    measured = np.empty(n_parts * n_candidates)
-    for k in range(n_neurons):
-        neuron = sweep.first_neuron + k
-        output_intervals(sweep.outputs, sweep.targets, neuron, low, high)
-        candidate = _hold_contest(sweep, contest, k, low, high, measured)
-        if candidate == NOT_STAGED:
-            return k
-        if candidate >= 0:
-            part, j = divmod(candidate, n_candidates)
-            sweep.outputs[neuron] = sweep.sums[part, k, j] + sweep.biases[part, k, j]
-    return n_neurons

@@ -4,18 +4,48 @@ With everything else fixed, output c of instance k is outputs_ck + slopes_c (ψ(
 candidate whose sum there is s. Each loop forms these numbers for one candidate at a time, an output
 after the other, and adds up what the measure makes of them, so nothing of size candidates ×
 instances × outputs is ever stored. The formulas are those of `coevo.fitness`.
+
+Inner loops run over instances and are free of branches, so that they become vector instructions.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from coevo.compiling import compiled
-from coevo.evaluation._kernels import activate
+from coevo.compiling import compiled, compiled_with
+from coevo.evaluation._functions import exp, log
+from coevo.evaluation._kernels import (
+    SIGMOID,
+    SIGN,
+    TANH,
+    activate,
+    choose_first,
+    choose_larger,
+    count_right,
+)
 from coevo.network import Array
+
+ACCURACY, CROSS_ENTROPY, MARGIN = range(3)
+"""The kinds of measure that sweeps and validation know; see `Measure`."""
+
+_FAR = 40.0  # outputs may move so far before exp of them needs another level
+
+
+class Measure(NamedTuple):
+    """A measure that compiled loops can take of outputs.
+
+    Attributes
+    ----------
+    kind
+        ACCURACY, CROSS_ENTROPY or MARGIN.
+    limit
+        The margin beyond which an instance gains nothing.
+    """
+
+    kind: int
+    limit: float
 
 
 class Candidates(NamedTuple):
@@ -48,9 +78,28 @@ class Candidates(NamedTuple):
 @compiled
 def _find_shift(candidates, j, shift):
     """Write how far candidate j moves the neuron's activation, for each instance, into (B,)."""
-    row, bias = candidates.sums[j], candidates.biases[j]
+    activate(candidates.sums[j], candidates.biases[j], candidates.activation, shift)
+    now = candidates.now
     for k in range(len(shift)):
-        shift[k] = activate(row[k] + bias, candidates.activation) - candidates.now[k]
+        shift[k] -= now[k]
+
+
+@compiled
+def _move(output, slope, shift, moved):
+    for k in range(len(output)):
+        moved[k] = output[k] + slope * shift[k]
+
+
+@compiled_with("contract", "reassoc")
+def _weigh(values, weights):
+    """Return the weighted sum of values, in double precision."""
+    total = 0.0
+    for k in range(len(values)):
+        total += weights[k] * values[k]
+    return total
+
+
+# ----------------------------------------------------------------------------- counts of classes
 
 
 @compiled
@@ -61,72 +110,151 @@ def count_classes(candidates, targets, weights, first, last, counts):
     """
     n_outputs, n_instances = candidates.outputs.shape
     shift, largest = np.empty_like(candidates.now), np.empty_like(candidates.now)
+    moved = np.empty_like(candidates.now)
     chosen = np.empty(n_instances, dtype=np.int32)
     for j in range(first, last):
         _find_shift(candidates, j, shift)
-        largest[:] = -np.inf
         for c in range(n_outputs):
-            output, slope = candidates.outputs[c], candidates.slopes[c]
-            for k in range(n_instances):
-                moved = output[k] + slope * shift[k]
-                is_larger = moved > largest[k]
-                largest[k] = moved if is_larger else largest[k]
-                chosen[k] = np.int32(c) if is_larger else chosen[k]
+            _move(candidates.outputs[c], candidates.slopes[c], shift, moved)
+            if c == 0:
+                choose_first(moved, largest, chosen)
+            else:
+                choose_larger(moved, np.int32(c), largest, chosen)
         counts[j] = 0
         for k in range(n_instances):
             counts[j, targets[k], chosen[k]] += weights[k]
+
+
+# --------------------------------------------------------------------------------- cross-entropy
+
+
+@compiled
+def _find_level(outputs, slopes, shift, level):
+    """Find the largest output of each instance once they are shifted; level: (B,), written."""
+    level[:] = -np.inf
+    for c in range(len(outputs)):
+        output, slope = outputs[c], slopes[c]
+        for k in range(len(level)):
+            level[k] = np.maximum(level[k], output[k] + slope * shift[k])
+
+
+@compiled
+def _add_exp(output, slope, shift, level, total):
+    for k in range(len(output)):
+        total[k] += exp(output[k] - level[k] + slope * shift[k])
+
+
+@compiled
+def _log_probabilities(own, own_slopes, shift, level, total, values):
+    for k in range(len(own)):
+        values[k] = own[k] + own_slopes[k] * shift[k] - level[k] - log(total[k])
+
+
+@compiled
+def _log_probabilities_of_one(own, own_slopes, shift, rest, moving, slope, values):
+    """Do the same when one output alone moves: `rest` is log Σ exp of the others."""
+    one = rest.dtype.type(1)
+    for k in range(len(own)):
+        moved = moving[k] + slope * shift[k]
+        total = np.maximum(moved, rest[k]) + log(one + exp(-abs(moved - rest[k])))
+        values[k] = own[k] + own_slopes[k] * shift[k] - total
+
+
+@compiled
+def _find_rest(outputs, c, level, total):
+    """Write log Σ exp of all outputs but c into `total`, (B,)."""
+    stay = np.zeros_like(level)
+    level[:] = -np.inf
+    for other in range(len(outputs)):
+        if other != c:
+            output = outputs[other]
+            for k in range(len(level)):
+                level[k] = np.maximum(level[k], output[k])
+    total[:] = 0
+    zero = outputs.dtype.type(0)
+    for other in range(len(outputs)):
+        if other != c:
+            _add_exp(outputs[other], zero, stay, level, total)
+    for k in range(len(level)):
+        total[k] = level[k] + log(total[k])
 
 
 @compiled
 def sum_cross_entropy(candidates, targets, weights, first, last, measured):
     """Add up the log-probabilities of the right classes, for the candidates from first to last.
 
+    Exponentials are taken relative to a level near the largest output. While a neuron cannot move
+    outputs far, the largest output of the global solution will do, for all candidates; where only
+    one output moves, as it does for an output neuron, the others' exponentials are summed up once.
+
     targets: (B,) int32, weights: (B,) that sum to 1, measured: (m,) float64, written.
     """
-    n_outputs, n_instances = candidates.outputs.shape
-    shift, largest = np.empty_like(candidates.now), np.empty_like(candidates.now)
-    total = np.empty_like(candidates.now)
+    outputs, slopes = candidates.outputs, candidates.slopes
+    n_outputs, n_instances = outputs.shape
+    scratch = np.zeros((6, n_instances), dtype=outputs.dtype)
+    shift, level, total, values = scratch[0], scratch[1], scratch[2], scratch[3]
+    own, own_slopes = scratch[4], scratch[5]
+    for k in range(n_instances):
+        own[k], own_slopes[k] = outputs[targets[k], k], slopes[targets[k]]
+    moving = -1  # the one output that moves, n_outputs if there are more
+    for c in range(n_outputs):
+        if slopes[c] != 0:
+            moving = c if moving < 0 else n_outputs
+    if n_outputs > 1 and 0 <= moving < n_outputs:
+        _find_rest(outputs, moving, level, total)
+        for j in range(first, last):
+            _find_shift(candidates, j, shift)
+            _log_probabilities_of_one(
+                own, own_slopes, shift, total, outputs[moving], slopes[moving], values
+            )
+            measured[j] = _weigh(values, weights)
+        return
+    is_bounded = candidates.activation in (TANH, SIGMOID, SIGN)
+    stays_near = is_bounded and 2 * np.abs(slopes).max() < _FAR
+    _find_level(outputs, slopes, shift, level)
     for j in range(first, last):
         _find_shift(candidates, j, shift)
-        largest[:] = -np.inf
-        for c in range(n_outputs):
-            output, slope = candidates.outputs[c], candidates.slopes[c]
-            for k in range(n_instances):
-                moved = output[k] + slope * shift[k]
-                largest[k] = moved if moved > largest[k] else largest[k]
+        if not stays_near:
+            _find_level(outputs, slopes, shift, level)
         total[:] = 0
         for c in range(n_outputs):
-            output, slope = candidates.outputs[c], candidates.slopes[c]
-            for k in range(n_instances):
-                total[k] += math.exp(output[k] + slope * shift[k] - largest[k])
-        fitness = 0.0
-        for k in range(n_instances):
-            y = targets[k]
-            own = candidates.outputs[y, k] + candidates.slopes[y] * shift[k]
-            fitness += weights[k] * (own - largest[k] - math.log(total[k]))
-        measured[j] = fitness
+            _add_exp(outputs[c], slopes[c], shift, level, total)
+        _log_probabilities(own, own_slopes, shift, level, total, values)
+        measured[j] = _weigh(values, weights)
+
+
+# ---------------------------------------------------------------------------------------- margins
+
+
+@compiled
+def _raise_rival(output, slope, shift, targets, c, rival):
+    lowest = output.dtype.type(-np.inf)
+    for k in range(len(output)):
+        moved = output[k] + slope * shift[k]
+        rival[k] = np.maximum(rival[k], moved if targets[k] != c else lowest)
 
 
 @compiled
 def sum_margins(candidates, targets, weights, limit, first, last, measured):
     """Add up the clipped margins, for the candidates from first to last; see above."""
-    n_outputs, n_instances = candidates.outputs.shape
-    shift, rival = np.empty_like(candidates.now), np.empty_like(candidates.now)
+    outputs, slopes = candidates.outputs, candidates.slopes
+    n_outputs, n_instances = outputs.shape
+    scratch = np.zeros((4, n_instances), dtype=outputs.dtype)
+    shift, rival, own, own_slopes = scratch[0], scratch[1], scratch[2], scratch[3]
+    ceiling = outputs.dtype.type(limit)
+    for k in range(n_instances):
+        own[k], own_slopes[k] = outputs[targets[k], k], slopes[targets[k]]
     for j in range(first, last):
         _find_shift(candidates, j, shift)
         rival[:] = -np.inf
         for c in range(n_outputs):
-            output, slope, place = candidates.outputs[c], candidates.slopes[c], np.int32(c)
-            for k in range(n_instances):
-                moved = output[k] + slope * shift[k]
-                is_stronger = (moved > rival[k]) & (targets[k] != place)
-                rival[k] = moved if is_stronger else rival[k]
-        fitness = 0.0
+            _raise_rival(outputs[c], slopes[c], shift, targets, np.int32(c), rival)
         for k in range(n_instances):
-            y = targets[k]
-            own = candidates.outputs[y, k] + candidates.slopes[y] * shift[k]
-            fitness += weights[k] * min(limit, own - rival[k])
-        measured[j] = fitness
+            rival[k] = min(own[k] + own_slopes[k] * shift[k] - rival[k], ceiling)
+        measured[j] = _weigh(rival, weights)
+
+
+# ----------------------------------------------------------------------------------------- errors
 
 
 @compiled
@@ -136,7 +264,7 @@ def sum_errors(candidates, targets, weights, is_squared, first, last, measured):
     targets: (B, C), weights: (B,) that sum to 1, measured: (m,) float64, written.
     """
     n_outputs, n_instances = candidates.outputs.shape
-    shift = np.empty_like(candidates.now)
+    shift, errors = np.empty_like(candidates.now), np.empty_like(candidates.now)
     for j in range(first, last):
         _find_shift(candidates, j, shift)
         fitness = 0.0
@@ -144,5 +272,53 @@ def sum_errors(candidates, targets, weights, is_squared, first, last, measured):
             output, slope = candidates.outputs[c], candidates.slopes[c]
             for k in range(n_instances):
                 error = abs(output[k] + slope * shift[k] - targets[k, c])
-                fitness -= weights[k] * (error * error if is_squared else error)
+                errors[k] = error * error if is_squared else error
+            fitness -= _weigh(errors, weights)
         measured[j] = fitness / n_outputs
+
+
+# -------------------------------------------------------------------------- outputs as they stand
+
+
+@compiled
+def measure_outputs(measure, outputs, targets, weights, measured):
+    """Measure the outputs of m networks.
+
+    outputs: (m, C, B), targets: (B,) int32, weights: (B,) that sum to 1, measured: (m,) float64,
+    written.
+    """
+    n_networks, n_outputs, n_instances = outputs.shape
+    if measure.kind == ACCURACY:
+        counts = np.empty(n_networks, dtype=np.int64)
+        count_right(outputs, targets, counts)
+        for j in range(n_networks):
+            measured[j] = counts[j] / n_instances
+        return
+    # A neuron that does not move anything, wherever it is.
+    nothing, stays = np.zeros((1, n_instances), outputs.dtype), np.zeros(n_outputs, outputs.dtype)
+    no_bias = np.zeros(1, outputs.dtype)
+    for j in range(n_networks):
+        candidates = Candidates(nothing, no_bias, outputs[j], stays, nothing[0], TANH)
+        if measure.kind == CROSS_ENTROPY:
+            sum_cross_entropy(candidates, targets, weights, 0, 1, measured[j:])
+        else:
+            sum_margins(candidates, targets, weights, measure.limit, 0, 1, measured[j:])
+
+
+@compiled
+def measure_after_moves(measure, outputs, targets, weights, slopes, now, rows, measured):
+    """Measure the outputs after each of n moves of neurons of the last hidden layer.
+
+    outputs: (C, B), moved along; targets: (B,) int32; weights: (B,) that sum to 1; slopes: (n, C)
+    from each moved neuron to the outputs; now: (n, B) its activations before and rows: (n, B)
+    after; measured: (n,) float64, written.
+    """
+    n_outputs, n_instances = outputs.shape
+    for move in range(len(rows)):
+        before, after = now[move], rows[move]
+        for c in range(n_outputs):
+            output, slope = outputs[c], slopes[move, c]
+            for k in range(n_instances):
+                output[k] += slope * (after[k] - before[k])
+        shown = outputs.reshape((1, n_outputs, n_instances))
+        measure_outputs(measure, shown, targets, weights, measured[move:])

@@ -25,29 +25,23 @@ from itertools import groupby
 
 import numpy as np
 
+from coevo import threads
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
-from coevo.evaluation import Data, _kernels, _measures, measuring
+from coevo.evaluation import Data, _kernels, _measures, _sweeps, measuring
 from coevo.evaluation.batched import BatchedEvaluator, share_out_blocks, weighted_sums
 from coevo.evaluation.surroundings import Surroundings
 from coevo.fitness import Fitness
-from coevo.network import ACTIVATIONS, Architecture, Array
+from coevo.network import Architecture, Array
 from coevo.operators import Contest
 
-_LARGE_PASS = 5_000_000  # multiplications in one network's widest layer on all instances
-
+_GRAIN = 64  # candidates in a product below which it gets slow
 BLOCK_ELEMENTS = 4 * 2**20
 """Candidates' sums held at once: 16 MB in float32."""
 
 
 class DeltaEvaluator(BatchedEvaluator):
     """The Evaluator contract by delta evaluation, for the decomposition "neuron"."""
-
-    @property
-    def has_large_products(self) -> bool:
-        """Whether the largest layer's product, for all candidates together, is worth two cores."""
-        widths = max(layer.n_inputs * layer.n_neurons for layer in self._architecture.layers)
-        return widths * len(self._training) > _LARGE_PASS
 
     def __init__(
         self,
@@ -67,6 +61,7 @@ class DeltaEvaluator(BatchedEvaluator):
         self._surroundings = Surroundings(architecture, training.inputs)
         self._valid_surroundings = Surroundings(architecture, validation.inputs)
         self._valid_matrices: list[Array] = []
+        self._batch_shares = self._valid_shares = measuring.shares(self._validation)
         self._valid_solution = self._global_solution
         self._buffer = np.empty(0, dtype=training.inputs.dtype)
         self._held = range(0)  # the subpopulations whose candidates' sums are in the buffer
@@ -84,7 +79,9 @@ class DeltaEvaluator(BatchedEvaluator):
         self._global_solution = global_solution.copy()
         self._batch = self._training[instances]
         self._matrices = self._architecture.matrices(self._global_solution)
+        self._batch_shares = measuring.shares(self._batch)
         self._surroundings = Surroundings(self._architecture, self._batch.inputs)
+        self._surroundings.run(self._matrices)
         self._replaced: list[int] = []
         if not np.array_equal(self._valid_solution, global_solution):
             self._valid_solution = global_solution.copy()
@@ -92,83 +89,70 @@ class DeltaEvaluator(BatchedEvaluator):
             self._valid_surroundings.run(self._valid_matrices)
 
     def sweep(self, subpopulations: range, contest: Contest) -> None:
-        """Sweep in compiled loops where intervals tell right from wrong, otherwise in steps."""
+        """Sweep in compiled loops next to the outputs, if they know the measure; else in steps.
+
+        While this thread sweeps over some neurons, others already multiply for the next.
+        """
         layer, _ = self._places[subpopulations.start]
-        size = contest.trials.shape[1] * len(contest.candidates) * len(self._batch)
+        n_candidates = contest.trials.shape[1] * len(contest.candidates)
         is_near_outputs = layer >= len(self._matrices) - 2
-        if not (self._counts_right and is_near_outputs and size <= BLOCK_ELEMENTS):
+        fits = n_candidates * len(self._batch) <= BLOCK_ELEMENTS
+        if self._compiled_measure is None or not (is_near_outputs and fits):
             super().sweep(subpopulations, contest)
             return
-        self._take_over(subpopulations, contest.candidates)
+        self.stage(subpopulations, contest.candidates)
         start = subpopulations.start
         while start < subpopulations.stop:
-            self._hold_from(start)
-            self._look_around(contest)
-            while start < self._held.stop:
-                start = self._sweep_held(start, contest)
-
-    def _look_around(self, contest: Contest | None = None) -> None:
-        """Run the global solution on the batch, if that has not been done yet.
-
-        Its first layer is made of the contest's champions. If these are measured, their sums have
-        just been computed.
-        """
-        if self._surroundings.sums:
-            return
-        n_neurons = self._architecture.layers[0].n_neurons
-        if contest is None or not contest.measures_targets or self._held != range(n_neurons):
-            self._surroundings.run(self._matrices)
-            return
-        targets = contest.champions - contest.first_target
-        if targets.min() < 0 or targets.max() >= contest.trials.shape[1]:
-            self._surroundings.run(self._matrices)
-            return
-        sums = self._sums[1, np.arange(n_neurons), targets]
-        self._surroundings.run_from(sums + self._matrices[0][:, -1:], self._matrices)
-
-    def _sweep_held(self, start: int, contest: Contest) -> int:
-        """Sweep from a subpopulation on over those whose sums are in the buffer."""
-        subpopulations, candidates = self._staged
-        layer, first_neuron = self._places[start]
-        here = slice(start - self._held.start, None)
-        first = start - subpopulations.start
-        rows = slice(first, first + self._held.stop - start)
-        sweep = _kernels.Sweep(
-            sums=self._sums[:, here],
-            biases=np.stack([vectors[rows, :, -1] for vectors in candidates]),
-            outputs=self._surroundings.sums[-1],
-            targets=self._batch.targets,
-            first_neuron=first_neuron,
-            first=first,
-        )
-        if layer == len(self._matrices) - 1:
-            n_done = _kernels.sweep_outputs(sweep, contest)
-        else:
-            activations = self._surroundings.activations[-1]
-            n_done = _kernels.sweep_hidden(
-                sweep, contest, activations, self._matrices[-1], self._activation_code
+            self._make_room(start)
+            threads.prepare_ahead(
+                self._multiply,
+                partial(self._sweep_held, contest),
+                threads.cut_ahead(self._held, grain=1 + _GRAIN // n_candidates),
             )
-        stop = first + int(n_done)
-        for k in range(first, stop):
-            if contest.has_moved[k]:
-                self._note(subpopulations[k], contest.individuals[k, contest.champions[k]])
-        if stop < rows.stop:
-            champion = contest.individuals[stop, contest.champions[stop]]
-            self.replace(subpopulations[stop], champion, None)
-            stop += 1
-        return subpopulations.start + stop
+            start = self._held.stop
+
+    def _sweep_held(self, contest: Contest, neighbours: range) -> None:
+        """Sweep over some subpopulations whose sums are in the buffer."""
+        subpopulations, candidates = self._staged
+        assert self._compiled_measure is not None
+        start = neighbours.start
+        while start < neighbours.stop:
+            layer, first_neuron = self._places[start]
+            first = start - subpopulations.start
+            rows = slice(first, first + neighbours.stop - start)
+            sweep = _sweeps.Sweep(
+                sums=self._sums[:, start - self._held.start : neighbours.stop - self._held.start],
+                biases=np.stack([vectors[rows, :, -1] for vectors in candidates]),
+                outputs=self._surroundings.sums[-1],
+                targets=self._batch.targets,
+                weights=self._batch_shares,
+                measure=self._compiled_measure,
+                first_neuron=first_neuron,
+                first=first,
+            )
+            if layer == len(self._matrices) - 1:
+                n_done = _sweeps.sweep_outputs(sweep, contest)
+            else:
+                activations = self._surroundings.activations[-1]
+                n_done = _sweeps.sweep_hidden(
+                    sweep, contest, activations, self._matrices[-1], self._activation_code
+                )
+            stop = start + int(n_done)
+            for i in range(start, stop):
+                k = i - subpopulations.start
+                if contest.has_moved[k]:
+                    self._note(i, contest.individuals[k, contest.champions[k]])
+            if stop < neighbours.stop:  # its new champion is not among the candidates
+                k = stop - subpopulations.start
+                self.replace(stop, contest.individuals[k, contest.champions[k]], None)
+                stop += 1
+            start = stop
 
     def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
         """Keep the vectors; their sums are computed, some neurons at a time, when asked for."""
-        self._look_around()
-        self._take_over(subpopulations, candidates)
-
-    def _take_over(self, subpopulations: range, candidates: Sequence[Array]) -> None:
         layer, neuron = self._places[subpopulations.start]
-        if layer > 0:
-            self._look_around()
-            if neuron == 0:  # the layer below has come to rest
-                self._surroundings.run(self._matrices, layer)
+        if layer > 0 and neuron == 0:  # the layer below has come to rest
+            self._surroundings.run(self._matrices, layer)
         self._staged = subpopulations, candidates
         self._held = range(0)
 
@@ -198,7 +182,6 @@ class DeltaEvaluator(BatchedEvaluator):
 
     def evaluate_global_solution(self) -> float:
         """Measure the outputs, which have moved along."""
-        self._look_around()
         return float(self._measure(self._surroundings.sums[-1][np.newaxis], self._batch)[0])
 
     def validate(self) -> Array:
@@ -255,6 +238,16 @@ class DeltaEvaluator(BatchedEvaluator):
 
     def _hold_from(self, i: int) -> None:
         """Fill the buffer with the sums of subpopulation i and as many after it as fit."""
+        self._make_room(i)
+        first, n_candidates = self._held.start, math.prod(self._sums.shape[::2])
+
+        def work(start: int, stop: int) -> None:
+            self._multiply(range(first + start, first + stop))
+
+        threads.share_out(work, len(self._held), grain=1 + _GRAIN // n_candidates)
+
+    def _make_room(self, i: int) -> None:
+        """Have the buffer hold subpopulation i and as many after it as fit."""
         subpopulations, candidates = self._staged
         below = self._surroundings.activations[self._places[i][0]]
         shape = (len(candidates), candidates[0].shape[1], below.shape[1])
@@ -266,10 +259,18 @@ class DeltaEvaluator(BatchedEvaluator):
         self._sums = self._buffer[: n_held * math.prod(shape)].reshape(
             shape[0], n_held, shape[1], shape[2]
         )
-        first = i - subpopulations.start
+
+    def _multiply(self, neighbours: range) -> None:
+        """Compute the sums of some subpopulations that have room in the buffer."""
+        subpopulations, candidates = self._staged
+        below = self._surroundings.activations[self._places[neighbours.start][0]]
+        here = slice(neighbours.start - self._held.start, neighbours.stop - self._held.start)
+        rows = slice(
+            neighbours.start - subpopulations.start, neighbours.stop - subpopulations.start
+        )
         for sums, vectors in zip(self._sums, candidates, strict=True):
-            weights = vectors[first : first + n_held, :, :-1].reshape(-1, len(below))
-            np.matmul(weights, below, out=sums.reshape(-1, below.shape[1]))
+            weights = vectors[rows, :, :-1].reshape(-1, len(below))
+            np.matmul(weights, below, out=sums[here].reshape(-1, below.shape[1]))
 
     def _held_sums(self, i: int) -> Array:
         """Return the sums of a subpopulation in the buffer: (parts, m, B)."""
@@ -310,8 +311,8 @@ class DeltaEvaluator(BatchedEvaluator):
         surroundings, matrices = self._valid_surroundings, self._valid_matrices
         incoming = self._matrices[layer][neurons]
         sums = weighted_sums(incoming, surroundings.activations[layer])
-        if self._counts_right and layer == len(matrices) - 2:
-            fitness = self._count_after_moves(neurons, sums)
+        if self._compiled_measure is not None and layer == len(matrices) - 2:
+            fitness = self._measure_after_moves(neurons, sums)
         else:
             fitness = np.empty(len(neurons))
             for move, neuron in enumerate(neurons):
@@ -322,16 +323,17 @@ class DeltaEvaluator(BatchedEvaluator):
         surroundings.run(matrices, layer + 1)
         return fitness
 
-    def _count_after_moves(self, neurons: list[int], sums: Array) -> Array:
+    def _measure_after_moves(self, neurons: list[int], sums: Array) -> Array:
         """Move neurons of the last hidden layer, all in one loop."""
         surroundings = self._valid_surroundings
-        after = ACTIVATIONS[self._architecture.activation](sums)
+        after = self._activate(sums)
         before = surroundings.activations[-1][neurons]
         outgoing = np.ascontiguousarray(self._valid_matrices[-1][:, neurons].T)
-        counts = np.empty(len(neurons), dtype=np.int64)
-        _kernels.count_right_after_moves(
-            surroundings.sums[-1], self._validation.targets, outgoing, before, after, counts
-        )
+        fitness = np.empty(len(neurons))
+        _measures.measure_after_moves(
+            self._compiled_measure, surroundings.sums[-1], self._validation.targets,
+            self._valid_shares, outgoing, before, after, fitness,
+        )  # fmt: skip
         surroundings.sums[-2][neurons] = sums
         surroundings.activations[-1][neurons] = after
-        return counts / float(len(self._validation))
+        return fitness

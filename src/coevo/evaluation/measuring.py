@@ -79,6 +79,24 @@ def _share_out(kernel: Callable[..., Any], candidates: Any, *arguments: Any, int
     threads.share_out(work, len(candidates.sums), grain)
 
 
+def find_measure(fitness: Fitness, is_weighted: bool) -> _measures.Measure | None:
+    """Return what sweeps and validation measure in compiled loops; None if they do not know it."""
+    if isinstance(fitness, Accuracy) and not is_weighted:
+        return _measures.Measure(_measures.ACCURACY, 0.0)
+    if isinstance(fitness, CrossEntropy):
+        return _measures.Measure(_measures.CROSS_ENTROPY, 0.0)
+    if isinstance(fitness, ClippedMargin):
+        return _measures.Measure(_measures.MARGIN, fitness.limit)
+    return None
+
+
+def shares(data: Data) -> Array:
+    """Return how much each instance counts, (B,), in parts of 1."""
+    weights = np.ones(len(data)) if data.weights is None else data.weights
+    parts: Array = weights / weights.sum()
+    return parts
+
+
 COMPILED: dict[type[Fitness], Callable[..., Array]] = {
     Accuracy: _count,
     BalancedAccuracy: _count,

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coevo import threads
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
 from coevo.evaluation import Data, _kernels, _measures, _part_kernels, measuring
@@ -68,6 +69,8 @@ class PartialEvaluator(BatchedEvaluator):
                 "the delta engine serves decompositions whose groups are each a part of one "
                 f"neuron, not {decomposition.name!r}; use engine='batched'"
             )
+        measure = self._compiled_measure
+        self._counts_right = measure is not None and measure.kind == _measures.ACCURACY
         self._is_compiled = type(fitness) in measuring.COMPILED
         self._activation_code = _kernels.ACTIVATION_CODES[architecture.activation]
         self._buffer = np.empty(0, dtype=training.inputs.dtype)
@@ -75,12 +78,6 @@ class PartialEvaluator(BatchedEvaluator):
         self._all_columns: Array | None = None
         self._valid_columns = np.asfortranarray(validation.inputs)
         self._moved: list[tuple[int, Array]] = []
-
-    @property
-    def has_large_products(self) -> bool:
-        """Whether there are matrix products for whole layers, worth all cores."""
-        sizes = [layer.n_inputs * layer.n_neurons for layer in self._architecture.layers]
-        return any(self._parts.are_whole) and max(sizes) * len(self._training) > 5_000_000
 
     # ---------------------------------------------------------------------------- one generation
 
@@ -205,7 +202,9 @@ class PartialEvaluator(BatchedEvaluator):
         first = i - subpopulations.start
         for sums, vectors in zip(self._sums, candidates, strict=True):
             weights = vectors[first : first + n_held][..., layout.weights]
-            np.matmul(weights.reshape(-1, len(below)), below, out=sums.reshape(-1, below.shape[1]))
+            threads.multiply(
+                weights.reshape(-1, len(below)), below, out=sums.reshape(-1, below.shape[1])
+            )
 
     # ----------------------------------------------------------------------------------- fitness
 

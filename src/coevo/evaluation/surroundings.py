@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coevo.evaluation.batched import Scratch, weighted_sums
-from coevo.network import ACTIVATIONS, Architecture, Array
+from coevo.evaluation.batched import Scratch, activation_function, weighted_sums
+from coevo.network import Architecture, Array
 
 
 class Surroundings:
@@ -26,7 +26,7 @@ class Surroundings:
     """
 
     def __init__(self, architecture: Architecture, inputs: Array) -> None:
-        self._function = ACTIVATIONS[architecture.activation]
+        self._function = activation_function(architecture.activation, inputs.dtype)
         self._n_layers = len(architecture.layers)
         self.activations: list[Array] = [inputs.T]
         self.sums: list[Array] = []
@@ -36,12 +36,6 @@ class Surroundings:
         del self.activations[first_layer + 1 :], self.sums[first_layer:]
         for matrix in matrices[first_layer:]:
             self._append(weighted_sums(matrix, self.activations[-1]))
-
-    def run_from(self, sums: Array, matrices: list[Array]) -> None:
-        """Run the network from the first layer's sums on, which are known already."""
-        del self.activations[1:], self.sums[:]
-        self._append(sums)
-        self.run(matrices, 1)
 
     def _append(self, sums: Array) -> None:
         self.sums.append(sums)

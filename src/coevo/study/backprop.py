@@ -124,7 +124,7 @@ def train_by_backprop(run: Run, parts: Split, n_threads: int) -> Outcome:
         How many cores to use.
     """
     settings = BackpropSettings(**run.settings)
-    with threads.limit(n_threads):
+    with threads.limit_products(n_threads):
         epochs = _Epochs(settings, parts, run.seed)
         reason = "max_epochs"
         for epoch in range(1, settings.max_epochs + 1):

@@ -27,6 +27,10 @@ OnlyOption = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="EXPERIMENT", help="Only this experiment; may be repeated."),
 ]
+RowOption = Annotated[
+    list[str] | None,
+    typer.Option("--row", metavar="VARIANT", help="Only this row of tables; may be repeated."),
+]
 SeedsOption = Annotated[
     int | None, typer.Option("--seeds", metavar="N", help="Only the first N seeds of each row.")
 ]
@@ -37,6 +41,7 @@ def run(
     plan: PlanArgument,
     store: StoreOption = None,
     only: OnlyOption = None,
+    row: RowOption = None,
     seeds: SeedsOption = None,
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Processes; default: one for each core.")
@@ -56,7 +61,7 @@ def run(
     from coevo.study.running import run_study  # noqa: PLC0415 - keeps --help fast
     from coevo.study.store import Store  # noqa: PLC0415
 
-    chosen = _read(plan, only, seeds)
+    chosen = _read(plan, only, seeds, row)
     try:
         with Store(store or Path(f"{chosen.name}.sqlite")) as results, _Display() as display:
             if backend != "dask":  # there the workers need the data, not we
@@ -89,6 +94,7 @@ def status(
     plan: PlanArgument,
     store: StoreOption = None,
     only: OnlyOption = None,
+    row: RowOption = None,
     seeds: SeedsOption = None,
 ) -> None:
     """Say how far a study is, row by row, and why runs failed."""
@@ -97,16 +103,16 @@ def status(
 
     from coevo.study.exchange import open_results  # noqa: PLC0415
 
-    chosen = _read(plan, only, seeds)
+    chosen = _read(plan, only, seeds, row)
     with open_results(store or Path(f"{chosen.name}.sqlite")) as results:
         keys = [run.key for run in chosen.runs]
         states, records = results.states(keys), results.records(keys)
     table = Table("experiment", "row", "done", "failed", "running", "waiting")
     for experiment in chosen.experiments:
-        for row in experiment.rows:
-            found = [states.get(run.key, "waiting") for run in row.runs]
+        for one in experiment.rows:
+            found = [states.get(run.key, "waiting") for run in one.runs]
             counts = [found.count(s) for s in ("done", "failed", "running", "waiting")]
-            table.add_row(experiment.name, row.label, *(str(n) if n else "" for n in counts))
+            table.add_row(experiment.name, one.label, *(str(n) if n else "" for n in counts))
     Console().print(table)
     for record in records.values():
         if record.state == "failed":
@@ -119,6 +125,7 @@ def report(
     plan: PlanArgument,
     store: StoreOption = None,
     only: OnlyOption = None,
+    row: RowOption = None,
     seeds: SeedsOption = None,
     output: Annotated[
         Path | None,
@@ -129,7 +136,7 @@ def report(
     from coevo.study.exchange import open_results  # noqa: PLC0415 - keeps --help fast
     from coevo.study.report import write_report  # noqa: PLC0415
 
-    chosen = _read(plan, only, seeds)
+    chosen = _read(plan, only, seeds, row)
     with open_results(store or Path(f"{chosen.name}.sqlite")) as results:
         records = results.records([run.key for run in chosen.runs])
     page = write_report(chosen, records, output or Path(f"{chosen.name}-report"), plan)
@@ -162,7 +169,7 @@ def export_results(
     """Write a study's results to a small text file that can be committed and reported."""
     from coevo.study.exchange import export_runs, open_results  # noqa: PLC0415
 
-    chosen = _read(plan, None, None)
+    chosen = _read(plan)
     with open_results(store or Path(f"{chosen.name}.sqlite")) as results:
         records = results.records()
     keys = [run.key for run in chosen.runs]
@@ -186,10 +193,15 @@ def import_results(
     typer.echo(f"{n} runs were new to {store}")
 
 
-def _read(plan: str, only: list[str] | None, seeds: int | None) -> Plan:
+def _read(
+    plan: str,
+    only: list[str] | None = None,
+    seeds: int | None = None,
+    rows: list[str] | None = None,
+) -> Plan:
     from coevo.study.plan import read_plan  # noqa: PLC0415 - keeps --help fast
 
-    return read_plan(plan).only(only or (), seeds)
+    return read_plan(plan).only(only or (), seeds, rows or ())
 
 
 def _check_data(plan: Plan, results: Store) -> None:

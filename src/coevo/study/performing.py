@@ -46,7 +46,7 @@ def perform(run: Run, n_threads: int = 1) -> Outcome:
     def accuracy(part: Part) -> float:
         return float((result.predict(part.inputs) == part.labels).mean())
 
-    with threads.limit(n_threads):
+    with threads.limit_products(n_threads):
         train, validation, test = map(accuracy, (parts.train, parts.validation, parts.test))
     return Outcome(
         train=train,

@@ -118,19 +118,29 @@ class Plan:
                         found.setdefault(run.key, run)
         return tuple(found.values())
 
-    def only(self, names: Iterable[str] = (), seeds: int | None = None) -> Plan:
-        """Return a part of the plan: some experiments, and the first few seeds of each row."""
+    def only(
+        self, names: Iterable[str] = (), seeds: int | None = None, rows: Iterable[str] = ()
+    ) -> Plan:
+        """Return a part of the plan: some experiments, some rows, the first few seeds of each."""
         chosen = list(names) or [experiment.name for experiment in self.experiments]
         for name in chosen:
             check_name("experiment", name, [experiment.name for experiment in self.experiments])
         if seeds is not None:
             check_integer("seeds", seeds, 1)
+        labels = {row.label: None for experiment in self.experiments for row in experiment.rows}
+        wanted = list(rows) or list(labels)
+        for label in wanted:
+            check_name("row", label, list(labels))
         return replace(
             self,
             experiments=tuple(
                 replace(
                     experiment,
-                    rows=tuple(replace(row, runs=row.runs[:seeds]) for row in experiment.rows),
+                    rows=tuple(
+                        replace(row, runs=row.runs[:seeds])
+                        for row in experiment.rows
+                        if row.label in wanted
+                    ),
                 )
                 for experiment in self.experiments
                 if experiment.name in chosen
