@@ -42,7 +42,7 @@ def make_parts(n_classes, hidden_layer_sizes, n_instances=240, dtype="float64", 
 def run(engine, parts, settings):
     """A whole run, with every accept/reject decision."""
     architecture, training, validation = parts
-    decomposition = decompose(settings.decomposition, architecture)
+    decomposition = decompose(settings.decomposition, architecture, settings.group_size)
     evaluator = engine(architecture, decomposition, Accuracy(), training, validation)
     decisions = []
     search = Search(
