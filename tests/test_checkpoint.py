@@ -308,7 +308,7 @@ def test_two_runs_do_not_write_one_checkpoint(path, data):
     ("change", "message"),
     [
         ({"population_size": 7}, "population_size is 6 in the checkpoint and 7 here"),
-        ({"scale_factor": 0.2}, "scale_factor is 0.1 in the checkpoint and 0.2 here"),
+        ({"scale_factor": 0.3}, "scale_factor is 0.2 in the checkpoint and 0.3 here"),
         ({"hidden_layer_sizes": (4, 2)}, r"hidden_layer_sizes is \[4\] in .* and \[4, 2\] here"),
         ({"seed": 6}, "seed is 5 in the checkpoint and 6 here"),
         ({"seed": None}, "seed is 5 in the checkpoint and None here"),

@@ -402,7 +402,11 @@ def test_initial_ranges_scaled_to_the_inputs(decomposition, initial_range):
             "final_population_size needs a budget",
         ),
         ({"final_batch_size": 10}, ValueError, "must be at least batch_size=500"),
-        ({"final_batch_size": 1000}, ValueError, "needs limited_evaluation=True and reshuffle"),
+        (
+            {"final_batch_size": 1000, "reshuffle_batches": False},
+            ValueError,
+            "needs limited_evaluation=True and reshuffle",
+        ),
     ],
 )
 def test_settings_are_checked(change, error, message):

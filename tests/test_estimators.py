@@ -21,6 +21,7 @@ from coevo.evaluation.batched import BatchedEvaluator
 from coevo.fitness import Accuracy, CustomFitness, FBeta, Profit
 
 QUICK = {"hidden_layer_sizes": (6,), "max_evaluations": 4_000, "random_state": 1, "n_threads": 1}
+COUNTED = {"fitness": "accuracy"}
 ESTIMATORS = (CoevoClassifier, CoevoRegressor)
 
 
@@ -222,13 +223,15 @@ def test_weights_must_make_sense(binary):
 
 def test_a_validation_set_chooses_the_network(binary):
     X, y = binary
-    classifier = CoevoClassifier(**QUICK).fit(X[::2], y[::2], X_val=X[1::2], y_val=y[1::2])
+    classifier = CoevoClassifier(**QUICK | COUNTED).fit(
+        X[::2], y[::2], X_val=X[1::2], y_val=y[1::2]
+    )
     assert classifier.validation_fitness_ == pytest.approx(classifier.score(X[1::2], y[1::2]))
     assert classifier.train_fitness_ == pytest.approx(classifier.score(X[::2], y[::2]))
     with pytest.raises(ValueError, match="go together"):
-        CoevoClassifier(**QUICK).fit(X, y, X_val=X)
+        CoevoClassifier(**QUICK | COUNTED).fit(X, y, X_val=X)
     with pytest.raises(ValueError, match="not among the classes"):
-        CoevoClassifier(**QUICK).fit(X, y, X_val=X[:2], y_val=[0, 2])
+        CoevoClassifier(**QUICK | COUNTED).fit(X, y, X_val=X[:2], y_val=[0, 2])
 
 
 def test_enough_instances_are_split_by_class():
@@ -314,8 +317,8 @@ def test_validation_may_be_told_otherwise(binary):
 
 def test_validation_by_the_same_measure_named_twice_changes_nothing(binary):
     X, y = binary
-    alone = CoevoClassifier(**QUICK).fit(X, y)
-    twice = CoevoClassifier(**QUICK, validation_fitness="accuracy").fit(X, y)
+    alone = CoevoClassifier(**QUICK | COUNTED).fit(X, y)
+    twice = CoevoClassifier(**QUICK | COUNTED, validation_fitness="accuracy").fit(X, y)
     np.testing.assert_array_equal(alone.network_.genotype, twice.network_.genotype)
     np.testing.assert_array_equal(
         alone.history_["validation_fitness"], twice.history_["validation_fitness"]
@@ -325,7 +328,7 @@ def test_validation_by_the_same_measure_named_twice_changes_nothing(binary):
 def test_validation_weighs_classes_even_if_training_has_one_weight(binary):
     X, y = binary
     half = {0: 1.0, 1: 3.0}
-    classifier = CoevoClassifier(**QUICK, class_weight=half)
+    classifier = CoevoClassifier(**QUICK | COUNTED, class_weight=half)
     # All weights in training come out at 3.
     weights = np.where(y == 1, 1.0, 3.0)
     classifier.fit(X, y, sample_weight=weights, X_val=X, y_val=y)
@@ -364,7 +367,7 @@ def test_every_setting_is_handed_on(iris, arguments):
      ({"max_seconds": 1e-6}, "max_seconds"), ({"max_generations": 2}, "max_generations")],
 )  # fmt: skip
 def test_every_limit_ends_a_fit(iris, limit, reason):
-    quick = QUICK | {"max_evaluations": 50_000} | limit
+    quick = QUICK | COUNTED | {"max_evaluations": 50_000} | limit
     assert CoevoClassifier(**quick).fit(*iris).stop_reason_ == reason
 
 
@@ -453,7 +456,7 @@ def test_a_warm_start_on_other_data_measures_everyone_again(iris):
     X, y = iris
     other = np.roll(y, 50)  # what was right is wrong now
     classifier = CoevoClassifier(
-        **QUICK, warm_start=True, limited_evaluation=False, decomposition="whole"
+        **QUICK | COUNTED, warm_start=True, limited_evaluation=False, decomposition="whole"
     ).fit(X, y)
     assert classifier._training.state.fitness.min() > 0.7
     n_evaluations = classifier.n_evaluations_
@@ -535,7 +538,7 @@ def test_a_stream_is_learnt_batch_by_batch(rng):
 @pytest.mark.parametrize("decay", [0.2, 1.0])
 def test_fitness_is_inherited_from_batch_to_batch(iris, decay):
     X, y = iris
-    classifier = CoevoClassifier(**QUICK, decay=decay)
+    classifier = CoevoClassifier(**QUICK | COUNTED, decay=decay)
     classifier.partial_fit(X[::2], y[::2], classes=[0, 1, 2])
     classifier.partial_fit(X[1::2], y[1::2])
     # Accuracy alone is at most 1; what is more comes from the first batch.
@@ -544,7 +547,7 @@ def test_fitness_is_inherited_from_batch_to_batch(iris, decay):
 
 def test_a_streams_validation_set_keeps_the_best_network(iris):
     X, y = iris
-    classifier = CoevoClassifier(**QUICK, generations_per_batch=3)
+    classifier = CoevoClassifier(**QUICK | COUNTED, generations_per_batch=3)
     classifier.partial_fit(X, y, classes=[0, 1, 2], X_val=X, y_val=y)
     best = [classifier.validation_fitness_]
     for _ in range(5):

@@ -203,14 +203,14 @@ def test_callbacks_are_told_how_much_is_left(path):
 OTHER = {
     "hidden_layer_sizes": (5,), "activation": "sign", "fitness": "f1_macro",
     "validation_fitness": "balanced_accuracy", "scale_inputs": False, "decomposition": "layer",
-    "limited_evaluation": False, "batch_size": 90, "decay": 0.3, "reshuffle_batches": True,
-    "population_size": 7, "scale_factor": 0.2, "crossover_rate": 0.4, "strategy": "best/1",
+    "limited_evaluation": False, "batch_size": 90, "decay": 0.3, "reshuffle_batches": False,
+    "population_size": 7, "scale_factor": 0.3, "crossover_rate": 0.4, "strategy": "best/1",
     "crossover": "exponential", "synchronous": False, "sampling_rounds": 4, "initial_range": 2.0,
     "validation_fraction": 0.3, "class_weight": {"high": 2.0}, "random_state": 9,
     "dtype": "float64", "group_size": 9, "redraw_groups_every": 3, "final_batch_size": 300,
     "final_population_size": 4, "control": "jde", "scale_factor_range": (0.1, 0.3),
     "redraw_probability": 0.3, "memory_size": 3, "pbest_share": 0.3, "archive_rate": 0.5,
-    "scale_initial_range": True, "weight_decay": 0.1,
+    "scale_initial_range": False, "weight_decay": 0.1,
 }  # fmt: skip
 
 

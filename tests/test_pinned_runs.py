@@ -13,7 +13,7 @@ from conftest import make_classification_data
 
 from coevo import evolve
 from coevo.operators import CROSSOVERS
-from coevo.variants import VARIANTS
+from coevo.variants import SHARED, VARIANTS
 
 STRATEGIES = ("rand/1", "best/1", "rand/2", "current-to-best/1")  # those there were first
 CASES = {
@@ -52,7 +52,8 @@ def run(changes):
     inputs, targets = make_classification_data(np.random.default_rng(4), 160, 6, 3)
     return evolve(
         inputs[:100], targets[:100], inputs[100:], targets[100:],
-        **{"hidden_layer_sizes": (6,), "batch_size": 20, "population_size": 10, "seed": 3,
+        **SHARED
+        | {"hidden_layer_sizes": (6,), "batch_size": 20, "population_size": 10, "seed": 3,
            "max_generations": 9, "n_threads": 1, "dtype": "float64"} | changes,
     )  # fmt: skip
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from coevo.decomposition import NAMES, decompose
 from coevo.evaluation import Data
 from coevo.evaluation.reference import ReferenceEvaluator
-from coevo.fitness import Accuracy, SquaredError
+from coevo.fitness import Accuracy, SquaredError, find_fitness
 from coevo.history import Generation, History
 from coevo.network import Architecture
 from coevo.search import Search
 from coevo.settings import Settings
 from coevo.stopping import StopReason
-from coevo.variants import VARIANTS, variant_settings
+from coevo.variants import SHARED, VARIANTS, variant_settings
 
 
 def make_search(settings, callbacks=(), evaluator_class=ReferenceEvaluator, seed=5):
@@ -27,7 +27,7 @@ def make_search(settings, callbacks=(), evaluator_class=ReferenceEvaluator, seed
     architecture = Architecture(4, settings.hidden_layer_sizes, 3, settings.activation)
     decomposition = decompose(settings.decomposition, architecture, settings.group_size)
     evaluator = evaluator_class(
-        architecture, decomposition, Accuracy(),
+        architecture, decomposition, find_fitness(settings.fitness),
         Data(inputs[:40], targets[:40]), Data(inputs[40:], targets[40:]),
     )  # fmt: skip
     return Search(evaluator, decomposition, settings, callbacks)
@@ -36,7 +36,7 @@ def make_search(settings, callbacks=(), evaluator_class=ReferenceEvaluator, seed
 def small(variant="LECCDE", **changes):
     defaults = {"hidden_layer_sizes": (3,), "population_size": 6, "batch_size": 10,
                 "max_evaluations": None, "max_generations": 8, "seed": 7}  # fmt: skip
-    return variant_settings(variant, **defaults | changes)
+    return variant_settings(variant, **SHARED | defaults | changes)
 
 
 class CountingEvaluator(ReferenceEvaluator):
@@ -154,6 +154,7 @@ def test_each_layer_may_have_its_initial_range(decomposition):
     settings = Settings(
         hidden_layer_sizes=(3,),
         initial_range=[0.01, 2],
+        scale_initial_range=False,
         decomposition=decomposition,
         group_size=5,
         seed=1,
@@ -310,3 +311,17 @@ def test_history_is_bounded_and_keeps_the_first_and_the_latest(n):
 def test_empty_history_says_so():
     with pytest.raises(ValueError, match="has not begun"):
         History().latest  # noqa: B018
+
+
+@pytest.mark.parametrize(("fitness", "expected"), [("accuracy", 0.0), ("cross_entropy", None)])
+def test_individuals_that_took_no_part_are_never_the_fittest(fitness, expected):
+    """Losses are below 0, so a fitness of 0 would put the unmeasured into the global solution."""
+    search = make_search(small(sampling_rounds=1, population_size=30, fitness=fitness))
+    search._began = 0.0
+    search._initialise()
+    fitness = search.state.fitness
+    values, counts = np.unique(fitness, return_counts=True)
+    left_out = values[counts.argmax()]  # with one round, about a third take no part
+    assert counts.max() > 10
+    assert left_out == (fitness.min() if expected is None else expected)
+    assert (fitness[np.arange(len(fitness)), search.state.champions] > left_out).all()

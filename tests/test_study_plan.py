@@ -105,6 +105,8 @@ def test_key_tells_runs_apart_and_nothing_else():
     assert Run("WBC", "DE", {**settings, "initial_range": 4}, 1).key == run.key
     assert Run("WBC", "DE", {**settings, "decay": 0.1}, 1).key != run.key
     assert Run("WBC", "DE", settings, 2).key != run.key
+    # Nor may the library's defaults, when they change, change what a kept result stands for.
+    assert run.key == "82a66e5b6341b1ca8526"
     assert Run("WBC", "DE", settings, 1, by_group=True).key != run.key
 
 

@@ -11,9 +11,11 @@ from coevo.evaluation.reference import ReferenceEvaluator
 from coevo.fitness import Accuracy
 from coevo.search import Search
 from coevo.stopping import StopReason
-from coevo.variants import VARIANTS
+from coevo.variants import SHARED, VARIANTS
 
-FAST = {"hidden_layer_sizes": (4,), "batch_size": 10, "max_evaluations": 2000, "seed": 1}
+FAST = SHARED | {
+    "hidden_layer_sizes": (4,), "batch_size": 10, "max_evaluations": 2000, "seed": 1,
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -236,6 +236,8 @@ class Search:
             np.add.at(sums, (everyone, chosen), fitness[:, np.newaxis])
             np.add.at(times, (everyone, chosen), 1)
         state.fitness[:] = sums / np.maximum(times, 1)
+        # Who took no part has 0, unless, as losses are below 0, that would make it the fittest.
+        state.fitness[times == 0] = min(0.0, state.fitness[times > 0].min())
         if settings.weight_decay:
             state.fitness -= np.concatenate(
                 [penalties(part, settings.weight_decay) for part in state.subpopulations]

@@ -18,7 +18,9 @@ DTYPES = ("float32", "float64")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a run does and when it ends; the defaults are the paper's where it states them.
+    """What a run does and when it ends.
+
+    The defaults are those that docs/tuning.md finds good; `coevo.PAPER` has the paper's.
 
     Parameters
     ----------
@@ -118,21 +120,21 @@ class Settings:
 
     hidden_layer_sizes: tuple[int, ...] = (50,)
     activation: str = "tanh"
-    fitness: str | Fitness | Callable[..., Any] = "accuracy"
+    fitness: str | Fitness | Callable[..., Any] = "cross_entropy"
     decomposition: str | Sequence[Sequence[int] | Array] = "neuron"
     group_size: int = 100
     redraw_groups_every: int = 10
     limited_evaluation: bool = True
     batch_size: int = 500
     decay: float = 0.2
-    reshuffle_batches: bool = False
+    reshuffle_batches: bool = True
     final_batch_size: int | None = None
     population_size: int = 20
     final_population_size: int | None = None
-    scale_factor: float = 0.1
-    crossover_rate: float = 0.3
+    scale_factor: float = 0.2
+    crossover_rate: float = 0.5
     control: str = "fixed"
-    scale_factor_range: tuple[float, float] = (0.02, 0.2)
+    scale_factor_range: tuple[float, float] = (0.04, 0.4)
     redraw_probability: float = 0.1
     memory_size: int = 5
     strategy: str = "rand/1"
@@ -142,7 +144,7 @@ class Settings:
     synchronous: bool = True
     sampling_rounds: int = 5
     initial_range: float | tuple[float, ...] = 4.0
-    scale_initial_range: bool = False
+    scale_initial_range: bool = True
     weight_decay: float = 0.0
     max_evaluations: int | None = 500_000
     max_generations: int | None = None

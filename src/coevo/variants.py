@@ -44,6 +44,26 @@ class PaperResult:
     remark: str = ""
 
 
+SHARED: dict[str, Any] = {
+    "scale_factor": 0.1,
+    "crossover_rate": 0.3,
+    "decay": 0.2,
+    "sampling_rounds": 5,
+    "initial_range": 4.0,
+    "fitness": "accuracy",
+    "control": "fixed",
+    "strategy": "rand/1",
+    "crossover": "binomial",
+    "reshuffle_batches": False,
+    "final_batch_size": None,
+    "final_population_size": None,
+    "scale_initial_range": False,
+    "weight_decay": 0.0,
+    "activation": "tanh",
+}
+"""What all experiments of the paper have in common, stated or inferred; see docs/fidelity.md."""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One of the paper's experiments: a data set, its settings and the reported results.
@@ -80,26 +100,12 @@ class Experiment:
         """Return the paper's settings for a variant, with the changes asked for."""
         return variant_settings(
             variant,
-            **{
+            **SHARED
+            | {
                 "hidden_layer_sizes": (self.shape[1],),
                 "batch_size": self.batch_size,
                 "population_size": self.population_size,
                 "max_evaluations": self.max_evaluations,
-                "scale_factor": 0.1,
-                "crossover_rate": 0.3,
-                "decay": 0.2,
-                "sampling_rounds": 5,
-                "initial_range": 4.0,
-                "fitness": "accuracy",
-                "control": "fixed",
-                "strategy": "rand/1",
-                "crossover": "binomial",
-                "reshuffle_batches": False,
-                "final_batch_size": None,
-                "final_population_size": None,
-                "scale_initial_range": False,
-                "weight_decay": 0.0,
-                "activation": "tanh",
             }
             | changes,
         )

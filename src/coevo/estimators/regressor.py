@@ -96,8 +96,8 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    The defaults of `initial_range` and `scale_factor` are not the paper's, which is about
-    classification: outputs that begin far from the targets have to be unlearned first.
+    Some defaults differ from the classifier's: outputs that begin far from the targets have to be
+    unlearned first.
 
     Examples
     --------

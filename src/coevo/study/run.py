@@ -12,11 +12,14 @@ import numpy as np
 
 from coevo.network import Array
 from coevo.settings import Settings
+from coevo.variants import SHARED
 
 BACKPROP = "backprop"
 """What plans and tables call the gradient baseline, beside the variants' names."""
 
-_DEFAULTS = {field.name: field.default for field in fields(Settings)}
+# What a setting meant before there was a choice. The paper's values, not the defaults, which change
+# while results are kept.
+_ORIGINAL = {field.name: field.default for field in fields(Settings)} | SHARED
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Run:
             values["settings"] = {
                 name: value
                 for name, value in values["settings"].items()
-                if value != _plain(_DEFAULTS.get(name))
+                if value != _plain(_ORIGINAL.get(name))
             }
         text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]

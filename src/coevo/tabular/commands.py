@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from coevo.tabular.options import with_settings
 from coevo.variants import VARIANTS
 
 if TYPE_CHECKING:
+    from coevo.tabular.display import Display
     from coevo.tabular.job import Job
     from coevo.tabular.run_folder import RunFolder
     from coevo.tabular.training import Examples, Report
@@ -155,7 +157,7 @@ def train(
     try:
         with Display() as display:
             display.say("reading")
-            say.clear = display.pause
+            say.display = display
             callbacks = (display,)
             if resume is not None:
                 if config is not None or output is not None:
@@ -261,7 +263,7 @@ def inspect(
 
 
 def _how_to_resume(folder: RunFolder) -> str:
-    return f"`coevo train --resume {folder.path}` goes on from here"
+    return f"`coevo train --resume {shlex.quote(str(folder.path))}` goes on from here"
 
 
 class _Teller:
@@ -270,11 +272,13 @@ class _Teller:
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
         self.folder: RunFolder | None = None
-        self.clear: Any = None
+        self.display: Display | None = None
 
     def beginning(self, job: Job, examples: Examples, folder: RunFolder) -> None:
         """Say what is about to be learned from what."""
         self.folder = folder
+        assert self.display is not None
+        self.display.say("evolving")
         if self._as_json:
             return
         n_texts = len([name for name in examples.inputs if examples.inputs[name].dtype == object])
@@ -285,7 +289,7 @@ class _Teller:
             f"{examples.task}, because {examples.reason}",
             *(f"note: {note}" for note in examples.notes),
         ]
-        with self.clear():
+        with self.display.pause():
             for line in lines:
                 typer.echo(line)
 
@@ -303,9 +307,10 @@ def _summary(report: Report) -> Iterator[str]:
 
     metrics, folder = report.metrics, report.folder
     fitness = metrics["fitness"]
+    end = "Ctrl-C" if report.was_interrupted else metrics["stop_reason"]
     yield (
         f"{metrics['evaluations']:,} evaluations in {metrics['generations']:,} generations and "
-        f"{metrics['seconds']:.1f} s, ended by {metrics['stop_reason']}; best {fitness['measure']} "
+        f"{metrics['seconds']:.1f} s, ended by {end}; best {fitness['measure']} "
         f"on validation {fitness['validation']:.4g}"
     )
     yield ""
@@ -319,7 +324,7 @@ def _summary(report: Report) -> Iterator[str]:
             yield from measuring.quantiles_of(test["residual_quantiles"])
     yield ""
     yield f"wrote {folder.path}: {', '.join(file.name for file in sorted(folder.path.iterdir()))}"
-    yield f"next: coevo predict {folder.path} NEW.csv"
+    yield f"next: coevo predict {shlex.quote(str(folder.path))} NEW.csv"
 
 
 def add_to(app: typer.Typer) -> None:

@@ -112,8 +112,8 @@ class Pace:
         seconds = state.seconds - self._seconds
         words = [
             f"{state.evaluations:,} evaluations",
-            f"generation {state.generation:,}",
-            f"validation {state.best_validation:.4g}",
+            f"gen. {state.generation:,}",
+            f"best {state.best_validation:.4g}",
         ]
         if seconds > 0:
             words.append(f"{(state.evaluations - self._evaluations) / seconds:,.0f}/s")

@@ -80,6 +80,7 @@ def _plot_history(axes: Axes, history: Mapping[str, Array], fitness: str) -> Non
         label="best on validation",
     )
     axes.set(xlabel="evaluations", ylabel=fitness)
+    axes.locator_params(axis="x", nbins=5)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.legend(loc="lower right")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ class RunFolder:
 
 def default_path(data: str) -> Path:
     """Return runs/NAME-DATE-TIME for a data file, with a number if that is taken."""
-    name = Path(data).name.split(".")[0] or "run"
+    name = re.sub(r"\W+", "-", Path(data).name.split(".")[0]).strip("-") or "run"
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     path, number = Path("runs") / f"{name}-{now}", 2
     while path.exists():
