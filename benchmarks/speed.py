@@ -246,7 +246,7 @@ def make_report(shapes, shares, growth, costs) -> str:
         )
     lines += ["", "The last column counts 2 · batch · inputs for each evaluation of a hidden",
               "neuron, of the rate of a 2048³ float32 product in the same run.",
-              "", "## Where the time goes", ""]  # fmt: skip
+              "", "## Where the cores' time goes", ""]  # fmt: skip
     for name, parts in shares.items():
         text = ", ".join(f"{label} {share:.0%}" for label, share in parts.items())
         lines.append(f"- {name}: {text}.")

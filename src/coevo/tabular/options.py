@@ -41,10 +41,8 @@ CHOICES = {
 
 ESTIMATOR_DEFAULTS = {
     "fitness": "cross_entropy; regression: squared_error",
-    "reshuffle_batches": "yes; regression: no",
     "scale_factor": "0.2; regression: 0.5",
     "crossover_rate": "0.5; regression: 0.3",
-    "scale_factor_range": "0.04,0.4; regression: 0.02,0.2",
     "initial_range": "4.0; regression: 0.3",
     "scale_initial_range": "yes; regression: no",
     "max_evaluations": "200000",
