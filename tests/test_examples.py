@@ -61,7 +61,7 @@ def test_a_stream_needs_no_more_memory_as_it_goes_on():
         [sys.executable, str(EXAMPLES / "stream.py"), "--batches", "60"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    fitness = [float(value) for value in re.findall(r"fitness (\d\.\d+)", done.stdout)]
+    fitness = [float(value) for value in re.findall(r"fitness (-?\d+\.\d+)", done.stdout)]
     assert fitness[-1] > fitness[0]
     resident = [float(size) for size in re.findall(r"(\d+) MB resident", done.stdout)]
     if not resident:
