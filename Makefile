@@ -17,6 +17,7 @@ test: $(VENV)/.dev
 	    tests/test_generation_by_hand.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/test_engines.py \
 	    -k "(every_measure and hidden_layer_sizes1) or other_settings"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/test_partial.py -k "activation"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -110,6 +110,19 @@ def assert_same_checkpoint(path, other):
         {"control": "shade", "strategy": "current-to-pbest/1"},
         {"control": "shade", "strategy": "current-to-pbest/1", "synchronous": False},
         {"control": "shade", "variant": "DE"},
+        {"decomposition": "synapse"},
+        {"decomposition": "neuron_outgoing", "hidden_layer_sizes": (5, 4)},
+        {"decomposition": "random", "group_size": 4, "redraw_groups_every": 2, "control": "jde"},
+        {
+            "decomposition": "random",
+            "group_size": 8,
+            "redraw_groups_every": 4,
+            "variant": None,
+            "limited_evaluation": False,
+            "control": "shade",
+            "strategy": "current-to-pbest/1",
+            "weight_decay": 0.1,
+        },
     ],
     ids=str,
 )
@@ -125,11 +138,13 @@ def test_a_resumed_run_ends_as_if_it_had_never_stopped(path, data, changes):
 
 @pytest.mark.parametrize("strategy", ["rand/1", "current-to-pbest/1"])
 @pytest.mark.parametrize("control", ["fixed", "jde", "shade"])
-def test_a_run_that_follows_its_budget_is_resumed(path, data, control, strategy):
+@pytest.mark.parametrize("decomposition", ["neuron", "random"])
+def test_a_run_that_follows_its_budget_is_resumed(path, data, control, strategy, decomposition):
     # Stopped by a callback: another budget would be another schedule.
     changes = SMALL | {
         "control": control, "strategy": strategy, "population_size": 9, "final_population_size": 4,
-        "reshuffle_batches": True, "final_batch_size": 40,
+        "reshuffle_batches": True, "final_batch_size": 40, "decomposition": decomposition,
+        "group_size": 8, "redraw_groups_every": 4,
     }  # fmt: skip
     whole = evolve(*data, **changes, checkpoint=path.with_name("whole"))
     sizes = []
@@ -194,7 +209,7 @@ def test_a_run_without_a_seed_is_resumed(path, data):
 
 def test_every_field_of_the_state_is_kept():
     known = {*checkpoint._COUNTERS, *checkpoint._MEASURES, *checkpoint._ARRAYS}
-    known |= {"rng", "batches", "subpopulations", "archives", "control", "history"}
+    known |= {"rng", "batches", "subpopulations", "archives", "control", "history", "gene_order"}
     assert {field.name for field in dataclasses.fields(SearchState)} == known
 
 
@@ -300,6 +315,8 @@ def test_two_runs_do_not_write_one_checkpoint(path, data):
         ({"dtype": "float64"}, "dtype is 'float32' in the checkpoint and 'float64' here"),
         ({"engine": "batched"}, "engine is 'delta' in the checkpoint and 'batched' here"),
         ({"decomposition": [range(35)]}, "decomposition is 'neuron' in .* and {'n_groups': 1"),
+        ({"group_size": 9}, "group_size is 100 in the checkpoint and 9 here"),
+        ({"redraw_groups_every": 2}, "redraw_groups_every is 10 in the checkpoint and 2 here"),
         ({"decay": 0.5, "batch_size": 10}, "batch_size is 12 .* 10 here; decay is 0.2 .* 0.5"),
     ],
 )

@@ -1,5 +1,7 @@
 """Control of F and CR, the archive and shrinking subpopulations, by hand and by property."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from test_search import make_search, small
 
 from coevo.archive import archive_replaced
 from coevo.control import CONTROLS, JDE, SHADE, Dither, Fixed
-from coevo.decomposition import decompose
+from coevo.decomposition import NAMES, decompose
 from coevo.evaluation import Data
 from coevo.evaluation.reference import ReferenceEvaluator
 from coevo.fitness import find_fitness
@@ -312,11 +314,12 @@ def test_batches_grow_along_the_budget():
     assert sizes == [10, 10, 10, 10, 20, 20, 40, 40]
 
 
-@pytest.mark.parametrize("variant", ["DE", "LECCDE"])
-def test_weight_decay_is_taken_off_what_is_measured(variant):
-    plain, decayed = (
-        make_search(small(variant, weight_decay=decay, dtype="float64")) for decay in (0.0, 0.01)
-    )
+@pytest.mark.parametrize("decomposition", NAMES)
+@pytest.mark.parametrize("limited", [True, False])
+def test_weight_decay_is_taken_off_what_is_measured(decomposition, limited):
+    changes = {"decomposition": decomposition, "group_size": 5, "limited_evaluation": limited}
+    settings = replace(small(dtype="float64"), **changes)
+    plain, decayed = (make_search(replace(settings, weight_decay=decay)) for decay in (0.0, 0.01))
     for search in (plain, decayed):
         search._timed(search._initialise)
     squares = np.concatenate([(p**2).mean(axis=2) for p in plain.state.subpopulations])
@@ -327,9 +330,11 @@ def test_weight_decay_is_taken_off_what_is_measured(variant):
     assert latest.validation_fitness == decayed.evaluator.validate_networks(networks)[0]
 
 
-@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
-def test_weight_decay_in_a_contest(variant):
-    search = make_search(small(variant, weight_decay=0.5, dtype="float64"))
+@pytest.mark.parametrize("limited", [True, False])
+@pytest.mark.parametrize("decomposition", NAMES)
+def test_weight_decay_in_a_contest(decomposition, limited):
+    changes = {"decomposition": decomposition, "group_size": 5, "limited_evaluation": limited}
+    search = make_search(replace(small(weight_decay=0.5, dtype="float64"), **changes))
     search._timed(search._initialise)
     turn, shape = search._turns[0], search.state.fitness.shape
     tally = _Tally.blank(shape)
@@ -337,7 +342,7 @@ def test_weight_decay_in_a_contest(variant):
     contest = search._reproduce(turn, tally)
     of_targets = 0.5 * (contest.targets**2).mean(axis=2)
     of_trials = 0.5 * (contest.trials**2).mean(axis=2)
-    if variant == "CCDE":  # a target's stored fitness has it off already, a trial inherits nothing
+    if not limited:  # a target's stored fitness has it off already, a trial inherits nothing
         np.testing.assert_allclose(contest.from_targets, fitness)
         np.testing.assert_allclose(contest.from_parents, -of_trials)
     else:
@@ -362,11 +367,11 @@ def test_input_size_is_the_root_mean_square():
     assert evaluator.input_size == 2.5
 
 
-@pytest.mark.parametrize("decomposition", ["whole", "layer", "neuron"])
+@pytest.mark.parametrize("decomposition", NAMES)
 @pytest.mark.parametrize("initial_range", [2.0, (2.0, 2.0)])
 def test_initial_ranges_scaled_to_the_inputs(decomposition, initial_range):
     settings = Settings(
-        hidden_layer_sizes=(9,), decomposition=decomposition, seed=1, batch_size=20,
+        hidden_layer_sizes=(9,), decomposition=decomposition, group_size=9, seed=1, batch_size=20,
         initial_range=initial_range, scale_initial_range=True,
     )  # fmt: skip
     search = make_search(settings)

@@ -1,5 +1,6 @@
 """The decomposition: groups, blocks, and what is refused."""
 
+import re
 from itertools import chain
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_network import architectures
 
+from coevo import CoevoClassifier, Settings
 from coevo.decomposition import NAMES, decompose
 from coevo.network import Architecture
 
@@ -30,6 +32,34 @@ def test_layer_and_whole():
     assert genes_of(decompose("whole", SMALL)) == [list(range(11))]
 
 
+def test_neuron_outgoing_gives_every_gene_to_where_it_comes_from():
+    # Hidden neurons: incoming weights, bias, the weight to the output. Output: its bias.
+    assert genes_of(decompose("neuron_outgoing", SMALL)) == [[0, 1, 2, 3, 8], [4, 5, 6, 7, 9], [10]]
+    deep = decompose("neuron_outgoing", Architecture(1, (2, 2), 1))
+    # Genes 0–3 go to the first hidden layer, 4–9 to the second, 10–12 to the output.
+    assert genes_of(deep) == [[0, 1, 4, 7], [2, 3, 5, 8], [6, 10], [9, 11], [12]]
+    assert deep.blocks == (range(0, 2), range(2, 4), range(4, 5))
+    flat = Architecture(3, (), 2)
+    assert genes_of(decompose("neuron_outgoing", flat)) == genes_of(decompose("neuron", flat))
+
+
+def test_synapse_has_one_gene_each_and_blocks_of_bounded_length():
+    decomposition = decompose("synapse", Architecture(561, (50,), 6))
+    assert decomposition.sizes == (1,) * 28406
+    assert max(map(len, decomposition.blocks)) == 4096
+    assert decomposition.blocks[6] == range(6 * 4096, 562 * 50)
+
+
+def test_random_groups_are_redrawn_into_as_many_of_nearly_equal_size():
+    first = decompose("random", SMALL, group_size=3)
+    assert genes_of(first) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10]]
+    second = first.redraw(np.array([10, 2, 1, 9, 8, 0, 7, 6, 5, 4, 3]))
+    # By first layer and size, each in the genotype's order.
+    assert genes_of(second) == [[1, 2, 10], [0, 8, 9], [5, 6, 7], [3, 4]]
+    assert second.is_redrawn
+    assert not decompose("neuron", SMALL).is_redrawn
+
+
 def test_har_has_56_subpopulations():
     decomposition = decompose("neuron", Architecture(561, (50,), 6))
     assert len(decomposition) == 56
@@ -49,6 +79,8 @@ def test_every_gene_belongs_to_exactly_one_subpopulation(architecture, name):
     assert sorted(genes) == list(range(architecture.n_genes))
     assert [len(group) for group in genes_of(decomposition)] == list(decomposition.sizes)
     assert list(chain(*decomposition.blocks)) == list(range(len(decomposition)))
+    in_blocks = [genes.tolist() for block in decomposition.genes_of_blocks for genes in block]
+    assert in_blocks == genes_of(decomposition)
 
 
 @given(st.data())
@@ -78,6 +110,18 @@ def test_own_groups_keep_order_and_content(data):
 def test_what_is_not_a_partition_is_refused(groups, message):
     with pytest.raises(ValueError, match=message):
         decompose(groups, SMALL)
+
+
+@pytest.mark.parametrize("value", [5, None, {"neuron": [0]}, {0, 1}, np.array(5)], ids=repr)
+def test_what_cannot_be_groups_is_refused_by_name(value):
+    message = r"decomposition must be one of whole, .* or a list of arrays of gene indices, got "
+    for refuse in (
+        lambda: decompose(value, SMALL),
+        lambda: Settings(decomposition=value),
+        lambda: CoevoClassifier(decomposition=value).fit([[0.0], [1.0]], [0, 1]),
+    ):
+        with pytest.raises(TypeError, match=message + re.escape(repr(value))):
+            refuse()
 
 
 def test_unknown_name_lists_the_known_ones():

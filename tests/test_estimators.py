@@ -16,7 +16,9 @@ from sklearn.metrics import cohen_kappa_score, f1_score, make_scorer, mean_pinba
 import coevo
 from coevo import CoevoClassifier, CoevoRegressor, Settings, model
 from coevo.estimators.checking import MIN_VALIDATION
-from coevo.fitness import CustomFitness, FBeta, Profit
+from coevo.evaluation import Data
+from coevo.evaluation.batched import BatchedEvaluator
+from coevo.fitness import Accuracy, CustomFitness, FBeta, Profit
 
 QUICK = {"hidden_layer_sizes": (6,), "max_evaluations": 4_000, "random_state": 1, "n_threads": 1}
 COUNTED = {"fitness": "accuracy"}
@@ -343,6 +345,10 @@ def test_validation_weighs_classes_even_if_training_has_one_weight(binary):
         {"hidden_layer_sizes": ()}, {"dtype": "float64"}, {"activation": "sign"},
         {"limited_evaluation": False}, {"strategy": "best/1"}, {"synchronous": False},
         {"validation_fitness": "f1_macro", "decomposition": "layer"},
+        {"decomposition": "neuron_outgoing"},
+        {"decomposition": "synapse", "validation_fitness": "f1_macro"},
+        {"decomposition": "random", "group_size": 12, "redraw_groups_every": 2},
+        {"decomposition": "random", "validation_fitness": "f1_macro", "redraw_groups_every": 1},
     ],
     ids=str,
 )  # fmt: skip
@@ -463,6 +469,30 @@ def test_a_warm_start_on_other_data_measures_everyone_again(iris):
     assert state.champions[0] == state.fitness[0].argmax()
     # 20 individuals measured anew and 20 trials
     assert classifier.n_evaluations_ == n_evaluations + 40
+
+
+@pytest.mark.parametrize("decomposition", ["neuron", "synapse", "random"])
+def test_a_warm_start_measures_everyone_in_place(iris, decomposition):
+    X, y = iris
+    classifier = CoevoClassifier(
+        (3,), decomposition=decomposition, group_size=9, redraw_groups_every=2, weight_decay=0.1,
+        limited_evaluation=False, max_evaluations=None, max_generations=3, population_size=6,
+        random_state=1, dtype="float64", warm_start=True,
+    ).fit(X, y, X_val=X, y_val=y)  # fmt: skip
+    training, settings = classifier._training, classifier._settings_of_fit
+    state, decomposition = training.state, training.decomposition
+    data = training.scale(Data(X, y), "float64")
+    parts = (training.architecture, decomposition, Accuracy(), data, data)
+    training.turn_to(BatchedEvaluator(*parts), settings)
+    if state.gene_order is not None:
+        decomposition = decomposition.redraw(state.gene_order)
+    individuals = [x for part in state.subpopulations for x in part]
+    for i, group in enumerate(decomposition.groups):
+        networks = np.tile(state.global_solution, (6, 1))
+        networks[:, group] = individuals[i]
+        outputs = training.architecture.forward(networks, data.inputs)
+        expected = Accuracy()(outputs, y) - 0.1 * (individuals[i] ** 2).mean(axis=1)
+        np.testing.assert_allclose(state.fitness[i], expected)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

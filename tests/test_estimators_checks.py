@@ -4,10 +4,7 @@ scikit-learn itself skips its check of array API input unless SCIPY_ARRAY_API is
 imported; the estimators compute with NumPy and claim nothing else.
 """
 
-from sklearn.utils.estimator_checks import (
-    check_class_weight_classifiers,
-    parametrize_with_checks,
-)
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coevo import CoevoClassifier, CoevoRegressor
 
@@ -21,24 +18,11 @@ REASONS = {
         "so that the searches take different paths"
     ),
 }
-CLASSIFIERS_REASONS = REASONS | {
-    "check_class_weight_classifiers": (
-        "once every instance of the class that weighs ten million times as much is right, accuracy "
-        "is only gained by taking the others away from it; a fitness with a margin passes, below"
-    ),
-}
 
 
 @parametrize_with_checks(
     [CoevoClassifier(), CoevoRegressor(**SMALL)],
-    expected_failed_checks=lambda estimator: (
-        CLASSIFIERS_REASONS if isinstance(estimator, CoevoClassifier) else REASONS
-    ),
+    expected_failed_checks=lambda estimator: REASONS,
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
-
-
-def test_class_weights_pass_their_check_where_there_is_a_margin():
-    classifier = CoevoClassifier(fitness="cross_entropy", max_evaluations=50_000)
-    check_class_weight_classifiers("CoevoClassifier", classifier)

@@ -107,8 +107,10 @@ def test_a_fit_that_fails_before_its_first_checkpoint_begins_anew(path):
         {"validation_fitness": "f1_weighted", "class_weight": "balanced"},
         {"fitness": make_scorer(fbeta_score, beta=2, average="macro")},
         {"decomposition": [range(0, 39, 2), range(1, 39, 2)], "reshuffle_batches": True},
+        {"decomposition": "synapse"},
+        {"decomposition": "random", "group_size": 7, "redraw_groups_every": 3, "control": "jde"},
     ],
-    ids=["full", "layers", "two measures", "scorer", "own groups"],
+    ids=["full", "layers", "two measures", "scorer", "own groups", "synapses", "random groups"],
 )
 def test_other_kinds_of_fits_are_resumed(path, changes):
     X, y = make_data("classifier")
@@ -201,11 +203,14 @@ def test_callbacks_are_told_how_much_is_left(path):
 OTHER = {
     "hidden_layer_sizes": (5,), "activation": "sign", "fitness": "f1_macro",
     "validation_fitness": "balanced_accuracy", "scale_inputs": False, "decomposition": "layer",
-    "limited_evaluation": False, "batch_size": 90, "decay": 0.3, "reshuffle_batches": True,
-    "population_size": 7, "scale_factor": 0.2, "crossover_rate": 0.4, "strategy": "best/1",
+    "limited_evaluation": False, "batch_size": 90, "decay": 0.3, "reshuffle_batches": False,
+    "population_size": 7, "scale_factor": 0.3, "crossover_rate": 0.4, "strategy": "best/1",
     "crossover": "exponential", "synchronous": False, "sampling_rounds": 4, "initial_range": 2.0,
     "validation_fraction": 0.3, "class_weight": {"high": 2.0}, "random_state": 9,
-    "dtype": "float64",
+    "dtype": "float64", "group_size": 9, "redraw_groups_every": 3, "final_batch_size": 300,
+    "final_population_size": 4, "control": "jde", "scale_factor_range": (0.1, 0.3),
+    "redraw_probability": 0.3, "memory_size": 3, "pbest_share": 0.3, "archive_rate": 0.5,
+    "scale_initial_range": False, "weight_decay": 0.1,
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from conftest import make_classification_data
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevo.decomposition import decompose
+from coevo.decomposition import NAMES, decompose
 from coevo.evaluation import Data
 from coevo.evaluation.reference import ReferenceEvaluator
 from coevo.fitness import Accuracy, SquaredError, find_fitness
@@ -25,7 +25,7 @@ from coevo.variants import SHARED, VARIANTS, variant_settings
 def make_search(settings, callbacks=(), evaluator_class=ReferenceEvaluator, seed=5):
     inputs, targets = make_classification_data(np.random.default_rng(seed))
     architecture = Architecture(4, settings.hidden_layer_sizes, 3, settings.activation)
-    decomposition = decompose(settings.decomposition, architecture)
+    decomposition = decompose(settings.decomposition, architecture, settings.group_size)
     evaluator = evaluator_class(
         architecture, decomposition, find_fitness(settings.fitness),
         Data(inputs[:40], targets[:40]), Data(inputs[40:], targets[40:]),
@@ -149,13 +149,14 @@ def test_same_seed_same_run(variant, synchronous):
     assert not np.array_equal(first.state.global_solution, other.state.global_solution)
 
 
-@pytest.mark.parametrize("decomposition", ["whole", "layer", "neuron"])
+@pytest.mark.parametrize("decomposition", NAMES)
 def test_each_layer_may_have_its_initial_range(decomposition):
     settings = Settings(
         hidden_layer_sizes=(3,),
         initial_range=[0.01, 2],
         scale_initial_range=False,
         decomposition=decomposition,
+        group_size=5,
         seed=1,
         batch_size=20,
     )

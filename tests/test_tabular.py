@@ -357,6 +357,7 @@ def test_the_defaults_that_help_tells_are_the_estimators():
         ("max_seconds", "10", 10.0),
         ("initial_range", "2", 2.0),
         ("initial_range", "2,1", (2.0, 1.0)),
+        ("scale_factor_range", "0.1,0.5", (0.1, 0.5)),
         ("limited_evaluation", "no", False),
         ("strategy", "best/1", "best/1"),
         ("initial_range", [2.0, 1.0], (2.0, 1.0)),

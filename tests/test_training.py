@@ -80,18 +80,19 @@ def test_a_run_begins_around_a_network(data, variant, engine):
     assert searches[0].state.generation == second.generations
 
 
-def test_individuals_are_measured_in_their_places_in_the_network(data):
+@pytest.mark.parametrize("name", ["neuron", "neuron_outgoing", "synapse", "random"])
+def test_individuals_are_measured_in_their_places_in_the_network(data, name):
     network = evolve(*data, **FAST).network
     architecture, genotype = network.architecture, network.genotype.astype(float)
     settings = Settings(**FAST | {"initial_range": 0.5, "dtype": "float64"})
-    decomposition = decompose("neuron", architecture)
+    decomposition = decompose(name, architecture, group_size=8)
     training = Data(data[0], data[1])
     evaluator = ReferenceEvaluator(
         architecture, decomposition, Accuracy(), training, Data(data[2], data[3])
     )
     search = Search(evaluator, decomposition, settings, initial_network=genotype)
     search._timed(search._initialise)
-    state = search.state
+    state, decomposition = search.state, search.decomposition  # random groups are drawn by now
     np.testing.assert_array_equal(state.global_solution, genotype)
     batch = training[state.batches[0]]
     for block, individuals in zip(decomposition.blocks, state.subpopulations, strict=True):

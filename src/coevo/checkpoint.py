@@ -454,6 +454,8 @@ def _freeze(state: SearchState) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays |= {f"control.{name}": array for name, array in state.control.items()}
     arrays |= {f"history.{name}": array for name, array in state.history.freeze().items()}
     arrays |= {"rng": generator["state"]["state"], "batches": batches.order}
+    if state.gene_order is not None:
+        arrays["gene_order"] = state.gene_order
     return values, arrays
 
 
@@ -476,6 +478,7 @@ def _thaw(values: dict[str, Any], arrays: dict[str, Array]) -> tuple[SearchState
         "archives": [arrays.pop(f"archives.{b}") for b in range(values["n_blocks"])],
         "control": {name: arrays.pop(f"control.{name}") for name in values["control"]},
         "history": History.thaw(history),
+        "gene_order": arrays.pop("gene_order", None),
         **{name: arrays.pop(name) for name in _ARRAYS},
         **{name: values[name] for name in (*_COUNTERS, *_MEASURES)},
     }
@@ -495,6 +498,7 @@ def _thaw(values: dict[str, Any], arrays: dict[str, Array]) -> tuple[SearchState
         sum(k for k, _, _ in shapes) == n_subpopulations == len(state.champions)
         and all(individuals == size for _, individuals, _ in shapes)
         and state.global_solution.shape == state.best_network.shape == (n_genes,)
+        and (state.gene_order is None or np.array_equal(np.sort(state.gene_order), range(n_genes)))
     ):
         raise ValueError("the shapes of its arrays contradict each other")
     return state, {name.removeprefix("memory."): array for name, array in arrays.items()}

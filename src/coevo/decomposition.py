@@ -1,8 +1,8 @@
-"""Which genes form each subpopulation: all, a layer's, a neuron's, or the user's own groups."""
+"""Which genes form each subpopulation: all, a layer's, a neuron's, one, any, or the user's own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,8 +11,10 @@ import numpy as np
 from coevo.errors import check_name
 from coevo.network import Architecture, Array
 
-NAMES = ("whole", "layer", "neuron")
+NAMES = ("whole", "layer", "neuron", "neuron_outgoing", "synapse", "random")
 """The decompositions known by name."""
+
+_LONGEST_BLOCK = 4096  # subpopulations, so that their parents and trials take little memory at once
 
 Genes = slice | Array
 """Where a subpopulation's genes lie in the genotype: a slice if they are neighbours."""
@@ -45,6 +47,24 @@ class Decomposition:
     def __len__(self) -> int:
         return len(self.groups)
 
+    @property
+    def is_redrawn(self) -> bool:
+        """Whether the groups are drawn at random, by the search, now and then."""
+        return self.name == "random"
+
+    def redraw(self, order: Array) -> Decomposition:
+        """Return as many groups of nearly equal size, cut from the genes in another order.
+
+        Within a group the genes are in the genotype's order. Groups come by their first layer and
+        size, so that there are few blocks.
+
+        Parameters
+        ----------
+        order : integer array of shape (n_genes,)
+            Every gene once.
+        """
+        return _cut(order, len(self), self.layer_of_gene, self.layer_inputs)
+
     @cached_property
     def first_layers(self) -> tuple[int, ...]:
         """For each subpopulation, the first layer whose neurons it owns genes of."""
@@ -56,59 +76,130 @@ class Decomposition:
 
         A subpopulation's genes meet the activations below its first layer. In a run of
         subpopulations with one first layer none can change those activations, so all of their
-        individuals can meet them together, in one matrix product.
+        individuals can meet them together, in one matrix product. Very long runs are cut.
         """
         blocks: list[range] = []
         start = 0
         for i in range(1, len(self) + 1):
-            if i == len(self) or (self.first_layers[i], self.sizes[i]) != (
-                self.first_layers[start],
-                self.sizes[start],
+            if (
+                i == len(self)
+                or i - start == _LONGEST_BLOCK
+                or self.first_layers[i] != self.first_layers[start]
+                or self.sizes[i] != self.sizes[start]
             ):
                 blocks.append(range(start, i))
                 start = i
         return tuple(blocks)
 
+    @cached_property
+    def genes_of_blocks(self) -> tuple[Array, ...]:
+        """For each block, which genes its k subpopulations own: arrays of shape (k, genes)."""
+        genes = np.arange(len(self.layer_of_gene))
+        return tuple(np.stack([genes[self.groups[i]] for i in block]) for block in self.blocks)
+
+
+def check_decomposition(given: object) -> None:
+    """Raise unless this is a known name or a sequence, which may be one of groups of genes."""
+    if isinstance(given, str):
+        check_name("decomposition", given, NAMES)
+    elif not isinstance(given, Sequence | np.ndarray) or getattr(given, "ndim", 1) == 0:
+        raise TypeError(
+            f"decomposition must be one of {', '.join(NAMES)}, or a list of arrays of gene "
+            f"indices, got {given!r}"
+        )
+
 
 def decompose(
-    decomposition: str | Sequence[Sequence[int] | Array], architecture: Architecture
+    decomposition: str | Sequence[Sequence[int] | Array],
+    architecture: Architecture,
+    group_size: int = 100,
 ) -> Decomposition:
     """Partition an architecture's genotype.
 
     Parameters
     ----------
     decomposition
-        "whole" (one population of complete networks: DE and LEDE), "neuron" (one subpopulation for
-        each post-synaptic neuron, the paper's heuristic: CCDE and LECCDE), "layer", or a list of
-        arrays of gene indices that together hold every gene exactly once.
+        "whole" (one population of complete networks: DE and LEDE), "layer", "neuron" (one
+        subpopulation for each post-synaptic neuron, the paper's heuristic: CCDE and LECCDE),
+        "neuron_outgoing" (a neuron with the weights it feeds others by), "synapse" (one for each
+        weight and bias), "random", or a list of arrays of gene indices that together hold every
+        gene exactly once.
     architecture
         The network whose genes are partitioned.
+    group_size
+        How many genes a random group has; the sizes of groups differ by one at most. As they come
+        from here the groups are neighbouring genes: the search draws them.
     """
+    check_decomposition(decomposition)
     if not isinstance(decomposition, str):
         groups = _check_groups(decomposition, architecture)
         return _from_groups("custom", groups, architecture)
-    check_name("decomposition", decomposition, NAMES)
-    layers = architecture.layers
-    slices: list[Genes]
-    if decomposition == "whole":
-        slices = [slice(0, architecture.n_genes)]
-    elif decomposition == "layer":
-        slices = [slice(layer.start, layer.stop) for layer in layers]
-    else:
-        slices = [
-            slice(start, start + layer.genes_per_neuron)
-            for layer in layers
-            for start in range(layer.start, layer.stop, layer.genes_per_neuron)
-        ]
-    return _from_groups(decomposition, slices, architecture)
+    if decomposition == "random":
+        n_genes = architecture.n_genes
+        n_groups = max(1, round(n_genes / group_size))
+        return _cut(np.arange(n_genes), n_groups, *_layers_of(architecture))
+    return _from_groups(decomposition, _NAMED[decomposition](architecture), architecture)
+
+
+def _layers(architecture: Architecture) -> list[Genes]:
+    return [slice(layer.start, layer.stop) for layer in architecture.layers]
+
+
+def _neurons(architecture: Architecture) -> list[Genes]:
+    return [
+        slice(start, start + layer.genes_per_neuron)
+        for layer in architecture.layers
+        for start in range(layer.start, layer.stop, layer.genes_per_neuron)
+    ]
+
+
+def _neurons_outgoing(architecture: Architecture) -> list[Genes]:
+    """Give every neuron its bias and its outgoing weights, the first layer its incoming ones too.
+
+    A weight between two hidden neurons could go to either; it goes to the one it comes from. Output
+    neurons have no outgoing weights, so that each has its bias left or, without hidden layers, what
+    "neuron" gives it.
+    """
+    matrices = architecture.matrices(np.arange(architecture.n_genes))
+    groups: list[Genes] = []
+    for depth, matrix in enumerate(matrices):
+        for neuron, incoming in enumerate(matrix):
+            own = incoming if depth == 0 else incoming[-1:]
+            outgoing = matrices[depth + 1][:, neuron] if depth + 1 < len(matrices) else own[:0]
+            groups.append(_as_slice(np.concatenate([own, outgoing])))
+    return groups
+
+
+_NAMED: dict[str, Callable[[Architecture], list[Genes]]] = {
+    "whole": lambda architecture: [slice(0, architecture.n_genes)],
+    "layer": _layers,
+    "neuron": _neurons,
+    "neuron_outgoing": _neurons_outgoing,
+    "synapse": lambda architecture: [slice(d, d + 1) for d in range(architecture.n_genes)],
+}
 
 
 def _from_groups(name: str, groups: list[Genes], architecture: Architecture) -> Decomposition:
+    layer_of_gene, layer_inputs = _layers_of(architecture)
+    sizes = tuple(layer_of_gene[group].size for group in groups)
+    return Decomposition(name, tuple(groups), sizes, layer_of_gene, layer_inputs)
+
+
+def _layers_of(architecture: Architecture) -> tuple[Array, tuple[int, ...]]:
+    """Return the layer of each gene, and how many inputs the layers' neurons have."""
     genes_per_layer = [layer.stop - layer.start for layer in architecture.layers]
     layer_of_gene = np.repeat(np.arange(len(genes_per_layer)), genes_per_layer)
-    sizes = tuple(layer_of_gene[group].size for group in groups)
-    layer_inputs = tuple(layer.n_inputs for layer in architecture.layers)
-    return Decomposition(name, tuple(groups), sizes, layer_of_gene, layer_inputs)
+    return layer_of_gene, tuple(layer.n_inputs for layer in architecture.layers)
+
+
+def _cut(
+    order: Array, n_groups: int, layer_of_gene: Array, layer_inputs: tuple[int, ...]
+) -> Decomposition:
+    """Cut genes in some order into random groups; see `Decomposition.redraw`."""
+    parts = [np.sort(part) for part in np.array_split(order, n_groups)]
+    parts.sort(key=lambda part: (layer_of_gene[part[0]], -len(part)))
+    groups, sizes = tuple(map(_as_slice, parts)), tuple(map(len, parts))
+    return Decomposition("random", groups, sizes, layer_of_gene, layer_inputs)
 
 
 def _check_groups(

@@ -22,6 +22,10 @@ class Inheritance(Protocol):
         """Whether targets are measured again in each generation, as trials are."""
         ...
 
+    def after_redrawing(self) -> Inheritance:
+        """Return what holds in a generation whose individuals have just been cut anew."""
+        ...
+
     def inherit(self, targets: Array, mutants: Array) -> tuple[Array, Array]:
         """Return what targets and trials inherit.
 
@@ -41,13 +45,24 @@ class Inheritance(Protocol):
 
 @dataclass(frozen=True)
 class FullEvaluation:
-    """Measured once, on all training instances: a target keeps its fitness, a trial has its own."""
+    """Measured once, on all training instances: a target keeps its fitness, a trial has its own.
+
+    Parameters
+    ----------
+    measures_targets
+        Whether the targets, too, are measured now, because their fitness is not known.
+    """
 
     measures_targets: bool = False
 
+    def after_redrawing(self) -> FullEvaluation:
+        """Measure the targets once: a mean over their parts' owners is not a measured fitness."""
+        return FullEvaluation(measures_targets=True)
+
     def inherit(self, targets: Array, mutants: Array) -> tuple[Array, Array]:
-        """A target's stored fitness is all it has; a trial inherits nothing."""
-        return targets, np.zeros_like(targets)
+        """A target's stored fitness, if known, is all it has; a trial inherits nothing."""
+        nothing = np.zeros_like(targets)
+        return (nothing if self.measures_targets else targets), nothing
 
 
 @dataclass(frozen=True)
@@ -62,6 +77,10 @@ class LimitedEvaluation:
 
     decay: float
     measures_targets: bool = True
+
+    def after_redrawing(self) -> LimitedEvaluation:
+        """Go on: individuals inherit from the owners of their parts as trials do from parents."""
+        return self
 
     def inherit(self, targets: Array, mutants: Array) -> tuple[Array, Array]:
         """Apply the asexual rule to targets and the sexual rule to trials (paper's appendix)."""

@@ -23,6 +23,7 @@ from coevo.inheritance import FullEvaluation, Inheritance, LimitedEvaluation
 from coevo.network import Array
 from coevo.operators import STRATEGIES, Contest, draw_parents, make_trials, mean_fitness
 from coevo.reduction import choose_survivors
+from coevo.regrouping import recut
 from coevo.settings import Settings
 from coevo.stopping import StopReason, on_interrupt, reached_criterion, spent_share
 
@@ -61,6 +62,8 @@ class SearchState:
         Counters; `seconds` is the time spent in generations.
     history
         The generations so far.
+    gene_order : integer array of shape (n_genes,), or None
+        The genes in the order that random groups were cut from; None if the groups are not drawn.
     """
 
     rng: np.random.Generator
@@ -79,6 +82,13 @@ class SearchState:
     evaluations: int = 0
     seconds: float = 0.0
     history: History = field(default_factory=History)
+    gene_order: Array | None = None
+
+
+def penalties(vectors: Array, weight_decay: float) -> Array:
+    """Return what weight decay takes off the fitness of vectors (k, n, genes): (k, n)."""
+    squares = np.einsum("knd,knd->kn", vectors, vectors)
+    return np.asarray(squares * (weight_decay / vectors.shape[2]))
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,7 @@ class Search:
     evaluator
         Measures fitness.
     decomposition
-        Which genes each subpopulation owns.
+        Which genes each subpopulation owns; random groups are drawn here.
     settings
         How to search and when to stop.
     callbacks
@@ -155,9 +165,12 @@ class Search:
         self.inheritance: Inheritance = (
             LimitedEvaluation(settings.decay) if settings.limited_evaluation else FullEvaluation()
         )
+        self._inheritance: Inheritance = self.inheritance  # of this generation
         kind = CONTROLS[settings.control]
         self.control: Control = kind(**{f.name: getattr(settings, f.name) for f in fields(kind)})
         self.initial_network = initial_network
+        if state is not None and state.gene_order is not None:
+            self._group(state.gene_order)
         self.state = self._draw_state() if state is None else state
         self.stop_reason: StopReason | None = None
         self._turns = self._plan_turns()
@@ -226,7 +239,9 @@ class Search:
         # Who took no part has 0, unless, as losses are below 0, that would make it the fittest.
         state.fitness[times == 0] = min(0.0, state.fitness[times > 0].min())
         if settings.weight_decay:
-            state.fitness -= np.concatenate([self._penalties(p) for p in state.subpopulations])
+            state.fitness -= np.concatenate(
+                [penalties(part, settings.weight_decay) for part in state.subpopulations]
+            )
 
     def _measure_around(self, network: Array, instances: Instances) -> None:
         """Give each individual its fitness in its place in a network.
@@ -248,7 +263,7 @@ class Search:
                 first_target=0,
                 trials=individuals,  # each takes its own place
                 from_targets=np.full(shape, -np.inf),
-                from_parents=-self._penalties(individuals),
+                from_parents=-penalties(individuals, self.settings.weight_decay),
                 measures_targets=False,
                 completes=False,
             )
@@ -260,6 +275,7 @@ class Search:
         state, evaluator = self.state, self.evaluator
         before = state.global_solution.copy()
         self._reduce()
+        self._redraw_groups()
         tally = _Tally.blank(state.fitness.shape)
         moved: list[int] = []
         evaluator.rebase(before, state.batches.take(state.rng, self._batch_size()))
@@ -300,13 +316,14 @@ class Search:
             state.rng, individuals, turn.targets, parents, strategy,
             scale_factors, settings.crossover, crossover_rates, archived if archived.size else None,
         )  # fmt: skip
-        from_targets, from_parents = self.inheritance.inherit(
+        from_targets, from_parents = self._inheritance.inherit(
             fitness[:, columns], mean_fitness(fitness, parents)
         )
         if settings.weight_decay:
-            from_parents = from_parents - self._penalties(trials)
-            if self.inheritance.measures_targets:
-                from_targets = from_targets - self._penalties(individuals[:, columns])
+            from_parents = from_parents - penalties(trials, settings.weight_decay)
+            if self._inheritance.measures_targets:
+                targets = individuals[:, columns]
+                from_targets = from_targets - penalties(targets, settings.weight_decay)
         return Contest(
             individuals=individuals,
             fitness=fitness,
@@ -318,7 +335,7 @@ class Search:
             trials=trials,
             from_targets=from_targets,
             from_parents=from_parents,
-            measures_targets=self.inheritance.measures_targets,
+            measures_targets=self._inheritance.measures_targets,
             completes=turn.completes,
         )
 
@@ -336,11 +353,6 @@ class Search:
         if turn.completes:
             drawn = (tally.scale_factors[here], tally.crossover_rates[here])
             self.control.learn(state.control, here, drawn, tally.wins[here], tally.gains[here])
-
-    def _penalties(self, vectors: Array) -> Array:
-        """Return what weight decay takes off the fitness of vectors (k, n, genes): (k, n)."""
-        squares = np.einsum("knd,knd->kn", vectors, vectors)
-        return np.asarray(squares * (self.settings.weight_decay / vectors.shape[2]))
 
     # --------------------------------------------------------------------- what follows the budget
 
@@ -379,6 +391,35 @@ class Search:
             return 0
         size: int = self.state.fitness.shape[1]
         return round(self.settings.archive_rate * size)
+
+    # ----------------------------------------------------------------------------- random groups
+
+    def _group(self, order: Array) -> None:
+        """Form groups of the genes in this order, and tell the evaluator."""
+        self.decomposition = self.decomposition.redraw(order)
+        self.evaluator.regroup(self.decomposition)
+
+    def _redraw_groups(self) -> None:
+        """Draw new groups, if it is time; the global solution and the genes there are stay.
+
+        Whose F and CR were learnt, and who was replaced, are individuals and subpopulations that
+        there are no more: archives and the control begin afresh.
+        """
+        state, before = self.state, self.decomposition
+        self._inheritance = self.inheritance
+        is_time = state.generation > 0 and state.generation % self.settings.redraw_groups_every == 0
+        if not (before.is_redrawn and is_time):
+            return
+        state.gene_order = state.rng.permutation(len(state.global_solution))
+        self._group(state.gene_order)
+        state.subpopulations, state.fitness = recut(
+            state.subpopulations, state.fitness, state.champions, before, self.decomposition
+        )
+        state.champions[:] = 0
+        state.archives, state.control = [], {}
+        self._begin_memories()
+        self._turns = self._plan_turns()
+        self._inheritance = self.inheritance.after_redrawing()
 
     # ------------------------------------------------------------------------------- bookkeeping
 
@@ -433,11 +474,13 @@ class Search:
     def _compose(self, chosen: Array) -> Array:
         """Put a network together from the chosen individual of each subpopulation."""
         network = np.empty_like(self.state.global_solution)
-        for block, individuals in zip(
-            self.decomposition.blocks, self.state.subpopulations, strict=True
+        start = 0
+        for genes, individuals in zip(
+            self.decomposition.genes_of_blocks, self.state.subpopulations, strict=True
         ):
-            for k, i in enumerate(block):
-                network[self.decomposition.groups[i]] = individuals[k, chosen[i]]
+            stop = start + len(genes)
+            network[genes] = individuals[np.arange(len(genes)), chosen[start:stop]]
+            start = stop
         return network
 
     def _draw_state(self) -> SearchState:
@@ -451,22 +494,24 @@ class Search:
         else:
             batches = Batches.all_instances(n_instances)
         dtype = np.dtype(settings.dtype)
-        size, sizes = settings.population_size, self.decomposition.sizes
         layers = self.decomposition.layer_of_gene
+        gene_order = None
+        if self.decomposition.is_redrawn:
+            gene_order = rng.permutation(len(layers))
+            self._group(gene_order)
+        size, sizes = settings.population_size, self.decomposition.sizes
         reaches = np.broadcast_to(settings.initial_range, layers.max() + 1)
         if settings.scale_initial_range:
             reaches = reaches / np.sqrt(self.decomposition.layer_inputs)
             reaches[0] /= self.evaluator.input_size  # activations above are about 1
         reach = reaches[layers]
         subpopulations = []
-        for block in self.decomposition.blocks:
-            individuals = rng.uniform(-1, 1, (len(block), size, sizes[block.start]))
-            for k, i in enumerate(block):
-                genes = self.decomposition.groups[i]
-                individuals[k] *= reach[genes]
-                if self.initial_network is not None:
-                    individuals[k] += self.initial_network[genes]
-                    individuals[k, 0] = self.initial_network[genes]
+        for genes in self.decomposition.genes_of_blocks:
+            individuals = rng.uniform(-1, 1, (len(genes), size, genes.shape[1]))
+            individuals *= reach[genes][:, np.newaxis]
+            if self.initial_network is not None:
+                individuals += self.initial_network[genes][:, np.newaxis]
+                individuals[:, 0] = self.initial_network[genes]
             subpopulations.append(individuals.astype(dtype))
         n_subpopulations = len(self.decomposition)
         return SearchState(
@@ -480,6 +525,7 @@ class Search:
             control={},
             global_solution=np.zeros(sum(sizes), dtype=dtype),
             best_network=np.zeros(sum(sizes), dtype=dtype),
+            gene_order=gene_order,
         )
 
     def _begin_memories(self) -> None:

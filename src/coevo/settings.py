@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coevo import decomposition as decompositions
 from coevo.control import CONTROLS
+from coevo.decomposition import check_decomposition
 from coevo.errors import check_flag, check_integer, check_name, check_real
 from coevo.fitness import Fitness, find_fitness
 from coevo.network import ACTIVATIONS, Array
@@ -34,7 +34,14 @@ class Settings:
         `coevo.fitness`, or a function of (y_true, outputs).
     decomposition
         One subpopulation for each "neuron" (CC), one for each "layer", one population of "whole"
-        networks (no CC), or a list of arrays of gene indices.
+        networks (no CC), "neuron_outgoing" (a neuron with its outgoing weights, as in ESP),
+        "synapse" (one for each weight and bias, as in CoSyNE), "random" groups of genes, or a list
+        of arrays of gene indices.
+    group_size
+        Genes in a group, more or less, if the decomposition is random.
+    redraw_groups_every
+        After how many generations new groups are drawn, if the decomposition is random. Archives
+        and what a control has learnt begin afresh with them.
     limited_evaluation
         Evaluate on batches, with fitness inherited from the parents (LE); otherwise on all
         training instances.
@@ -115,6 +122,8 @@ class Settings:
     activation: str = "tanh"
     fitness: str | Fitness | Callable[..., Any] = "cross_entropy"
     decomposition: str | Sequence[Sequence[int] | Array] = "neuron"
+    group_size: int = 100
+    redraw_groups_every: int = 10
     limited_evaluation: bool = True
     batch_size: int = 500
     decay: float = 0.2
@@ -160,8 +169,7 @@ class Settings:
             check_integer(f"hidden_layer_sizes[{position}]", size, 1)
         check_name("activation", self.activation, ACTIVATIONS)
         find_fitness(self.fitness)
-        if isinstance(self.decomposition, str):
-            check_name("decomposition", self.decomposition, decompositions.NAMES)
+        check_decomposition(self.decomposition)
         check_name("control", self.control, CONTROLS)
         check_name("strategy", self.strategy, STRATEGIES)
         check_name("crossover", self.crossover, CROSSOVERS)
@@ -174,6 +182,8 @@ class Settings:
         self._check_schedules()
 
     def _check_numbers(self) -> None:
+        check_integer("group_size", self.group_size, 1)
+        check_integer("redraw_groups_every", self.redraw_groups_every, 1)
         check_integer("batch_size", self.batch_size, 1)
         check_integer(
             "population_size",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
@@ -17,6 +18,7 @@ from coevo.errors import check_name
 from coevo.evaluation import Data, Evaluator
 from coevo.evaluation.batched import BatchedEvaluator
 from coevo.evaluation.delta import DeltaEvaluator
+from coevo.evaluation.partial import PartialEvaluator, serves
 from coevo.evaluation.reference import ReferenceEvaluator
 from coevo.files import StrPath
 from coevo.fitness import find_fitness
@@ -27,8 +29,19 @@ from coevo.settings import Settings
 from coevo.stopping import StopReason
 from coevo.variants import with_switches
 
+logger = logging.getLogger("coevo")
+
+
+def _delta_evaluator(
+    architecture: Architecture, decomposition: Decomposition, *arguments: Any
+) -> Evaluator:
+    """Two engines share the name, because one thing is said of both: only what changed is run."""
+    engine = DeltaEvaluator if decomposition.name == "neuron" else PartialEvaluator
+    return engine(architecture, decomposition, *arguments)
+
+
 ENGINES: dict[str, Callable[..., Evaluator]] = {
-    "delta": DeltaEvaluator,
+    "delta": _delta_evaluator,
     "batched": BatchedEvaluator,
     "reference": ReferenceEvaluator,
 }
@@ -55,6 +68,8 @@ class Result:
         What it took.
     settings
         The settings it ran with.
+    engine
+        Which engine measured fitness: "delta", "batched" (full passes) or "reference".
     """
 
     network: Network
@@ -67,6 +82,7 @@ class Result:
     evaluations: int
     seconds: float
     settings: Settings
+    engine: str
 
     def predict(self, X: ArrayLike) -> Array:
         """Return the label of each instance of X, or the numbers predicted for it.
@@ -130,9 +146,10 @@ def evolve(
         DE, LEDE, CCDE or LECCDE: a short name for the settings `decomposition` and
         `limited_evaluation`.
     engine
-        Which Evaluator measures fitness: "delta", which serves decomposition "neuron", "batched",
-        "reference", or "auto" for the fastest one that serves the decomposition. All give the same
-        fitness, up to rounding.
+        Which Evaluator measures fitness: "delta", which serves the decompositions "neuron",
+        "neuron_outgoing", "synapse" and your own groups if each is part of one neuron, "batched",
+        "reference", or "auto" for the fastest one that serves the decomposition; `Result.engine`
+        says which one that was. All give the same fitness, up to rounding.
     callbacks
         Called with the search after each generation; a true answer ends the run.
     checkpoint
@@ -242,8 +259,8 @@ def evolve_data(
     if initial_network is not None:
         check_network(initial_network, architecture)
         genotype = initial_network.genotype
-    decomposition = decompose(settings.decomposition, architecture)
-    engine = _choose_engine(engine, decomposition)
+    decomposition = decompose(settings.decomposition, architecture, settings.group_size)
+    engine = choose_engine(engine, architecture, decomposition)
     evaluator = ENGINES[engine](
         architecture, decomposition, find_fitness(settings.fitness), training, validation
     )
@@ -277,6 +294,7 @@ def evolve_data(
         evaluations=state.evaluations,
         seconds=state.seconds,
         settings=settings,
+        engine=engine,
     )
 
 
@@ -295,11 +313,14 @@ def check_network(network: Network, architecture: Architecture) -> None:
         )
 
 
-def _choose_engine(engine: str, decomposition: Decomposition) -> str:
+def choose_engine(engine: str, architecture: Architecture, decomposition: Decomposition) -> str:
+    """Return the engine's name, for "auto" that of the fastest that serves the decomposition."""
     check_name("engine", engine, ("auto", *ENGINES))
-    if engine != "auto":
-        return engine
-    return "delta" if decomposition.name == "neuron" else "batched"
+    if engine == "auto":
+        is_served = decomposition.name == "neuron" or serves(architecture, decomposition)
+        engine = "delta" if is_served else "batched"
+        logger.debug("%s: served by the %s engine", decomposition.name, engine)
+    return engine
 
 
 def _resolve(settings: Settings | None, variant: str | None, changes: dict[str, Any]) -> Settings:

@@ -27,7 +27,7 @@ from coevo.estimators.following import (
     most_generations,
     with_callbacks,
 )
-from coevo.estimators.going_on import Training
+from coevo.estimators.going_on import Training, find_shape
 from coevo.estimators.resuming import make_checkpointer
 from coevo.estimators.scaling import TargetScaling, run
 from coevo.estimators.scoring import ClassAnswers, NumberAnswers, resolve_fitness
@@ -39,7 +39,7 @@ from coevo.fitness import Fitness
 from coevo.network import Array, Network
 from coevo.search import Callback, Search
 from coevo.settings import Settings
-from coevo.training import ENGINES, check_network
+from coevo.training import ENGINES, check_network, choose_engine
 
 # Settings that an estimator does not hand on as they are.
 _OWN = ("fitness", "batch_size", "final_batch_size", "seed")
@@ -103,7 +103,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
                 "initial_network begins a search, and warm_start=True goes on with the previous one"
             )
         checkpointer = make_checkpointer(
-            self, data, validation, self._engine, seed, initial_network
+            self, data, validation, self._find_engine(data), seed, initial_network
         )
         with checkpointer or nullcontext():
             frozen = None if checkpointer is None else checkpointer.find(self.resume)
@@ -247,11 +247,6 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         if self.validation_fraction == 1:
             raise ValueError("validation_fraction=1 leaves nothing to train on")
 
-    @property
-    def _engine(self) -> str:
-        is_by_neuron = isinstance(self.decomposition, str) and self.decomposition == "neuron"
-        return "delta" if is_by_neuron else "batched"
-
     def _draw_seed(self) -> int:
         state = self.random_state
         if state is None:
@@ -282,12 +277,24 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
 
     def _prepare(self, training: Training | None, data: Data) -> Training:
         """Begin a training, or make sure that the one there is can go on."""
-        names = ("hidden_layer_sizes", "activation", "decomposition", "population_size", "dtype")
-        settings = Settings(**{name: getattr(self, name) for name in (*names, "strategy")})
+        settings = self._settings_of_shape()
         if training is None:
             return Training.begin(data, self._n_outputs, settings, self.scale_inputs)
         training.check_same(self._n_outputs, settings, self.final_population_size)
         return training
+
+    def _settings_of_shape(self) -> Settings:
+        """Return the arguments that say what the networks and subpopulations look like."""
+        names = (
+            "hidden_layer_sizes", "activation", "decomposition", "group_size", "population_size",
+            "strategy", "dtype",
+        )  # fmt: skip
+        return Settings(**{name: getattr(self, name) for name in names})
+
+    def _find_engine(self, data: Data) -> str:
+        """Return the name of the engine that will measure fitness."""
+        shape = find_shape(data.inputs.shape[1], self._n_outputs, self._settings_of_shape())
+        return choose_engine("auto", *shape)
 
     def _evaluator(
         self, training: Training, settings: Settings, data: Data, validation: Data
@@ -300,7 +307,8 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         data = training.scale(data, self.dtype)
         validation = data if is_same else training.scale(validation, self.dtype)
         parts = (training.architecture, decomposition)
-        evaluator = ENGINES[self._engine](*parts, settings.fitness, data, validation)
+        self.engine_ = choose_engine("auto", *parts)
+        evaluator = ENGINES[self.engine_](*parts, settings.fitness, data, validation)
         if self.validation_fitness is None:
             return evaluator
         measure = self._find_fitness(self.validation_fitness, training, validation)

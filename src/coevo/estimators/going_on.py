@@ -12,7 +12,7 @@ from coevo.decomposition import Decomposition, decompose
 from coevo.estimators.scaling import InputScaling, TargetScaling, fold, unfold
 from coevo.evaluation import Data, Evaluator
 from coevo.network import Architecture, Array, Network
-from coevo.search import SearchState
+from coevo.search import SearchState, penalties
 from coevo.settings import Settings
 
 
@@ -68,18 +68,19 @@ class Training:
         targets = None
         if data.targets.ndim == 2:
             targets = TargetScaling.to_unit_variance(data.targets, data.weights)
-        return cls(inputs, targets, *_shape(n_inputs, n_outputs, settings))
+        return cls(inputs, targets, *find_shape(n_inputs, n_outputs, settings))
 
     def check_same(self, n_outputs: int, settings: Settings, final_size: int | None) -> None:
         """Refuse to go on with networks of another shape.
 
         Subpopulations may have shrunk meanwhile; then the search goes on with those that are left.
         """
-        architecture, decomposition = _shape(self.architecture.n_inputs, n_outputs, settings)
+        architecture, decomposition = find_shape(self.architecture.n_inputs, n_outputs, settings)
         state = self.state
         assert state is not None
         is_same = (
             architecture == self.architecture
+            and decomposition.name == self.decomposition.name
             and decomposition.sizes == self.decomposition.sizes
             and (final_size or settings.population_size)
             <= state.fitness.shape[1]
@@ -88,8 +89,8 @@ class Training:
         )
         if not is_same:
             raise ValueError(
-                "hidden_layer_sizes, activation, decomposition, population_size, dtype and the "
-                "number of outputs must be what they were to go on from the previous fit"
+                "hidden_layer_sizes, activation, decomposition, group_size, population_size, dtype "
+                "and the number of outputs must be what they were to go on from the previous fit"
             )
 
     def scale(self, data: Data, dtype: str) -> Data:
@@ -120,22 +121,26 @@ class Training:
                 state.rng, evaluator.n_instances, settings.batch_size, settings.reshuffle_batches
             )
         else:
-            self._measure_everyone(evaluator)
+            self._measure_everyone(evaluator, settings.weight_decay)
         best = state.best_network[np.newaxis]
         state.best_validation = float(evaluator.validate_networks(best)[0])
         state.best_generation = state.generation
 
-    def _measure_everyone(self, evaluator: Evaluator) -> None:
+    def _measure_everyone(self, evaluator: Evaluator, weight_decay: float) -> None:
         """Give each individual the fitness it has in place of the global solution's part."""
-        state = self.state
+        state, decomposition = self.state, self.decomposition
         assert state is not None
+        if state.gene_order is not None:
+            decomposition = decomposition.redraw(state.gene_order)
         everything = slice(0, evaluator.n_instances)
-        for block, individuals in zip(self.decomposition.blocks, state.subpopulations, strict=True):
+        for block, individuals in zip(decomposition.blocks, state.subpopulations, strict=True):
             for k, i in enumerate(block):
                 networks = np.tile(state.global_solution, (len(individuals[k]), 1))
-                networks[:, self.decomposition.groups[i]] = individuals[k]
+                networks[:, decomposition.groups[i]] = individuals[k]
                 state.fitness[i] = evaluator.evaluate_networks(networks, everything)
                 state.evaluations += len(networks)
+            if weight_decay:
+                state.fitness[block.start : block.stop] -= penalties(individuals, weight_decay)
 
     def extend(self, settings: Settings) -> Settings:
         """Return settings that grant the search its budget once more."""
@@ -159,8 +164,11 @@ class Training:
         return fold(Network(self.architecture, genotype), self.inputs, self.targets)
 
 
-def _shape(n_inputs: int, n_outputs: int, settings: Settings) -> tuple[Architecture, Decomposition]:
+def find_shape(
+    n_inputs: int, n_outputs: int, settings: Settings
+) -> tuple[Architecture, Decomposition]:
+    """Return the architecture and the decomposition that settings describe."""
     architecture = Architecture(
         n_inputs, settings.hidden_layer_sizes, n_outputs, settings.activation
     )
-    return architecture, decompose(settings.decomposition, architecture)
+    return architecture, decompose(settings.decomposition, architecture, settings.group_size)

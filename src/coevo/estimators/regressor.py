@@ -66,12 +66,12 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         False, there must be no checkpoint yet.
     verbose
         Show progress: as a bar if the standard error is a terminal, in the log `coevo` otherwise.
-    hidden_layer_sizes, activation, decomposition, limited_evaluation, decay, reshuffle_batches, \
-    final_batch_size, population_size, final_population_size, scale_factor, crossover_rate, \
-    control, scale_factor_range, redraw_probability, memory_size, strategy, pbest_share, \
-    archive_rate, crossover, synchronous, sampling_rounds, initial_range, scale_initial_range, \
-    weight_decay, max_evaluations, max_generations, max_seconds, target_fitness, patience, \
-    dtype, n_threads
+    hidden_layer_sizes, activation, decomposition, group_size, redraw_groups_every, \
+    limited_evaluation, decay, reshuffle_batches, final_batch_size, population_size, \
+    final_population_size, scale_factor, crossover_rate, control, scale_factor_range, \
+    redraw_probability, memory_size, strategy, pbest_share, archive_rate, crossover, synchronous, \
+    sampling_rounds, initial_range, scale_initial_range, weight_decay, max_evaluations, \
+    max_generations, max_seconds, target_fitness, patience, dtype, n_threads
         The settings of the search; see `coevo.Settings`.
 
     Attributes
@@ -90,6 +90,9 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         The network's fitness on the training and on the validation instances.
     n_evaluations_, n_iter_, stop_reason_
         Networks evaluated, generations, and why the search ended.
+    engine_
+        Which engine measured fitness: "delta", or "batched" full passes for a decomposition that
+        delta evaluation does not serve.
 
     Notes
     -----
@@ -115,6 +118,8 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         validation_fitness: Measure | None = None,
         scale_inputs: bool = True,
         decomposition: str | Sequence[Sequence[int] | Array] = "neuron",
+        group_size: int = 100,
+        redraw_groups_every: int = 10,
         limited_evaluation: bool = True,
         batch_size: int = 500,
         decay: float = 0.2,
@@ -161,6 +166,8 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         self.validation_fitness = validation_fitness
         self.scale_inputs = scale_inputs
         self.decomposition = decomposition
+        self.group_size = group_size
+        self.redraw_groups_every = redraw_groups_every
         self.limited_evaluation = limited_evaluation
         self.batch_size = batch_size
         self.decay = decay

@@ -7,6 +7,7 @@ import numpy as np
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
 from coevo.evaluation import Evaluator
+from coevo.evaluation.moves import Moves
 from coevo.network import Array
 from coevo.operators import Contest
 
@@ -33,7 +34,7 @@ class TwoMeasureEvaluator:
         self._validation = validation
         self._decomposition = decomposition
         self._global_solution = np.empty(0)
-        self._moves: list[Array] = []
+        self._moves = Moves(validation.validate_networks)
 
     @property
     def n_instances(self) -> int:
@@ -53,11 +54,15 @@ class TwoMeasureEvaluator:
         """Measure networks on the validation set."""
         return self._validation.validate_networks(genotypes)
 
+    def regroup(self, decomposition: Decomposition) -> None:
+        """Take over new groups, and hand them on."""
+        self._decomposition = decomposition
+        self._training.regroup(decomposition)
+
     def rebase(self, global_solution: Array, instances: Instances) -> None:
         """Fix the surroundings."""
         self._training.rebase(global_solution, instances)
         self._global_solution = global_solution.copy()
-        self._moves = []
 
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Hold a contest and remember the global solution after each move."""
@@ -65,7 +70,7 @@ class TwoMeasureEvaluator:
         for k in np.flatnonzero(contest.has_moved):
             champion = contest.individuals[k, contest.champions[k]]
             self._global_solution[self._decomposition.groups[subpopulations[k]]] = champion
-            self._moves.append(self._global_solution.copy())
+            self._moves.append(self._global_solution)
 
     def evaluate_global_solution(self) -> float:
         """Measure the global solution on the batch."""
@@ -73,8 +78,7 @@ class TwoMeasureEvaluator:
 
     def validate(self) -> Array:
         """Measure the remembered global solutions on the validation set."""
-        moves, self._moves = self._moves, []
-        return self.validate_networks(np.stack(moves)) if moves else np.empty(0)
+        return self._moves.validate()
 
     def memory(self) -> dict[str, Array]:
         """What the training engine carries along."""

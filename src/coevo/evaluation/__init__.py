@@ -94,6 +94,10 @@ class Evaluator(Protocol):
         """Return the fitness of complete networks on the validation set, as above."""
         ...
 
+    def regroup(self, decomposition: Decomposition) -> None:
+        """Take over other groups of genes, from the next `rebase` on."""
+        ...
+
     def rebase(self, global_solution: Array, instances: Instances) -> None:
         """Fix the surroundings: the global solution and the training instances."""
         ...
@@ -177,6 +181,10 @@ class SteppingEvaluator(ABC):
             for start in range(0, len(inputs), _ROWS)
         )
         return float(np.sqrt(sum(squares) / inputs.size)) or 1.0
+
+    def regroup(self, decomposition: Decomposition) -> None:
+        """Take over the new groups."""
+        self._decomposition = decomposition
 
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Take the subpopulations one after the other."""

@@ -22,6 +22,7 @@ from coevo.evaluation import Data, SteppingEvaluator
 from coevo.evaluation._kernels import ACTIVATION_CODES, activate
 from coevo.evaluation._measures import measure_outputs
 from coevo.evaluation.measuring import find_measure, shares
+from coevo.evaluation.moves import Moves
 from coevo.fitness import Fitness
 from coevo.network import ACTIVATIONS, Architecture, Array
 
@@ -66,7 +67,7 @@ class BatchedEvaluator(SteppingEvaluator):
         self._batch = self._training
         self._activations: list[Array] = []
         self._staged: tuple[range, Sequence[Array]] = (range(0), ())
-        self._moves: list[Array] = []
+        self._moves = Moves(self.validate_networks)
         self._scratch = Scratch()
         self._compiled_measure = find_measure(fitness, training.weights is not None)
         self._activate = activation_function(architecture.activation, training.inputs.dtype)
@@ -100,10 +101,10 @@ class BatchedEvaluator(SteppingEvaluator):
         vectors = [vectors[i - subpopulations.start] for vectors in candidates]
         first_layer = self._decomposition.first_layers[i]
         below = replace(self._batch, inputs=self._activations[first_layer].T)
-        if len(self._decomposition) == 1:  # a vector is a network
+        genes = self._decomposition.groups[i]
+        if isinstance(genes, slice) and len(self._decomposition) == 1:  # a vector is a network
             parts = [self._measure_networks(part, first_layer, below) for part in vectors]
         else:
-            genes = self._decomposition.groups[i]
             parts = []
             for part in vectors:
                 networks = np.tile(self._global_solution, (len(part), 1))
@@ -114,7 +115,7 @@ class BatchedEvaluator(SteppingEvaluator):
     def replace(self, i: int, individual: Array, candidate: int | None) -> None:
         """Write the individual into the global solution and remember the whole of it."""
         self._global_solution[self._decomposition.groups[i]] = individual
-        self._moves.append(self._global_solution.copy())
+        self._moves.append(self._global_solution)
 
     def evaluate_global_solution(self) -> float:
         """Run the global solution on the instances."""
@@ -123,8 +124,7 @@ class BatchedEvaluator(SteppingEvaluator):
 
     def validate(self) -> Array:
         """Run every remembered global solution on the validation set."""
-        moves, self._moves = self._moves, []
-        return self.validate_networks(np.stack(moves)) if moves else np.empty(0)
+        return self._moves.validate()
 
     # ------------------------------------------------------------------------ passes and measures
 

@@ -42,30 +42,58 @@ class Surroundings:
         if len(self.sums) < self._n_layers:
             self.activations.append(self._function(sums))
 
-    def move(self, matrices: list[Array], layer: int, neuron: int, sums: Array) -> None:
-        """Give a neuron new sums (B,); what it feeds moves along, one layer up."""
+    def move(
+        self,
+        matrices: list[Array],
+        layer: int,
+        neuron: int,
+        sums: Array,
+        outgoing: Array | None = None,
+    ) -> None:
+        """Give a neuron new sums (B,), and new outgoing weights if they do not stay.
+
+        What it feeds moves along, one layer up.
+        """
         if layer < self._n_layers - 1:
             activations = self._function(sums)
-            outgoing = matrices[layer + 1][:, neuron]
-            shift = activations - self.activations[layer + 1][neuron]
-            self.sums[layer + 1] += np.multiply.outer(outgoing, shift)
+            before = self.activations[layer + 1][neuron]
+            present = matrices[layer + 1][:, neuron]
+            if outgoing is None:
+                self.sums[layer + 1] += np.multiply.outer(present, activations - before)
+            else:
+                self.sums[layer + 1] += np.multiply.outer(outgoing, activations)
+                self.sums[layer + 1] -= np.multiply.outer(present, before)
             self.activations[layer + 1][neuron] = activations
         self.sums[layer][neuron] = sums
 
     def outputs_with(
-        self, matrices: list[Array], layer: int, neuron: int, sums: Array, scratch: Scratch
+        self,
+        matrices: list[Array],
+        layer: int,
+        neuron: int,
+        sums: Array,
+        scratch: Scratch,
+        outgoing: Array | None = None,
     ) -> Array:
-        """Return the outputs, (m, C, B), that other sums of one neuron, (m, B), would give."""
+        """Return the outputs, (m, C, B), that other sums of one neuron, (m, B), would give.
+
+        Its outgoing weights are others as well, (m, H), if these are given.
+        """
         present = self.sums[min(layer + 1, self._n_layers - 1)]
         moved = scratch.array(0, (len(sums), *present.shape), sums.dtype)
         if layer == self._n_layers - 1:
             moved[:] = present
             moved[:, neuron] = sums
             return moved
-        shift = self._function(sums) - self.activations[layer + 1][neuron]
-        outgoing = matrices[layer + 1][:, neuron]
-        np.multiply(shift[:, np.newaxis, :], outgoing[:, np.newaxis], out=moved)
-        moved += present
+        activations, before = self._function(sums), self.activations[layer + 1][neuron]
+        weights = matrices[layer + 1][:, neuron]
+        if outgoing is None:
+            shift = activations - before
+            np.multiply(shift[:, np.newaxis, :], weights[:, np.newaxis], out=moved)
+            moved += present
+        else:
+            np.multiply(activations[:, np.newaxis, :], outgoing[:, :, np.newaxis], out=moved)
+            moved += present - np.multiply.outer(weights, before)
         return self._run_on(matrices[layer + 2 :], moved, scratch)
 
     def outputs_from(self, matrices: list[Array], layer: int, scratch: Scratch) -> Array:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from coevo.control import CONTROLS
 from coevo.decomposition import NAMES as DECOMPOSITIONS
 from coevo.fitness import FITNESSES
 from coevo.network import ACTIVATIONS
@@ -27,12 +28,14 @@ CHOICES = {
     "activation": list(ACTIVATIONS),
     "fitness": list(FITNESSES),
     "decomposition": list(DECOMPOSITIONS),
+    "control": list(CONTROLS),
     "strategy": list(STRATEGIES),
     "crossover": list(CROSSOVERS),
     "dtype": list(DTYPES),
     "limited_evaluation": ["yes", "no"],
     "reshuffle_batches": ["yes", "no"],
     "synchronous": ["yes", "no"],
+    "scale_initial_range": ["yes", "no"],
 }
 """The names that a setting may have, for completion in the shell."""
 
@@ -48,7 +51,7 @@ ESTIMATOR_DEFAULTS = {
 
 _METAVARS = {
     "bool": "yes|no", "int": "N", "float": "X", "tuple[int, ...]": "N,N…",
-    "float | tuple[float, ...]": "X,X…",
+    "float | tuple[float, ...]": "X,X…", "tuple[float, float]": "X,X",
 }  # fmt: skip
 _FLAGS = {"yes": True, "true": True, "no": False, "false": False}
 _PYTHON_ONLY = (
@@ -181,6 +184,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "float": lambda argument, text: _number(argument, text, "float"),
     "tuple[int, ...]": _sizes,
     "float | tuple[float, ...]": _reach,
+    "tuple[float, float]": _reach,
 }
 """How the text of an option is read, by the type of its field; other texts are names."""
 
