@@ -34,7 +34,7 @@ class TwoMeasureEvaluator:
         self._validation = validation
         self._decomposition = decomposition
         self._global_solution = np.empty(0)
-        self._moves = Moves(validation.validate_networks)
+        self._moves = Moves()
 
     @property
     def n_instances(self) -> int:
@@ -70,7 +70,7 @@ class TwoMeasureEvaluator:
         for k in np.flatnonzero(contest.has_moved):
             champion = contest.individuals[k, contest.champions[k]]
             self._global_solution[self._decomposition.groups[subpopulations[k]]] = champion
-            self._moves.append(self._global_solution)
+            self._moves.append(self._global_solution, self.validate_networks)
 
     def evaluate_global_solution(self) -> float:
         """Measure the global solution on the batch."""
@@ -78,7 +78,7 @@ class TwoMeasureEvaluator:
 
     def validate(self) -> Array:
         """Measure the remembered global solutions on the validation set."""
-        return self._moves.validate()
+        return self._moves.validate(self.validate_networks)
 
     def memory(self) -> dict[str, Array]:
         """What the training engine carries along."""

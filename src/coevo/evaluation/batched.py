@@ -67,7 +67,7 @@ class BatchedEvaluator(SteppingEvaluator):
         self._batch = self._training
         self._activations: list[Array] = []
         self._staged: tuple[range, Sequence[Array]] = (range(0), ())
-        self._moves = Moves(self.validate_networks)
+        self._moves = Moves()
         self._scratch = Scratch()
         self._compiled_measure = find_measure(fitness, training.weights is not None)
         self._activate = activation_function(architecture.activation, training.inputs.dtype)
@@ -115,7 +115,7 @@ class BatchedEvaluator(SteppingEvaluator):
     def replace(self, i: int, individual: Array, candidate: int | None) -> None:
         """Write the individual into the global solution and remember the whole of it."""
         self._global_solution[self._decomposition.groups[i]] = individual
-        self._moves.append(self._global_solution)
+        self._moves.append(self._global_solution, self.validate_networks)
 
     def evaluate_global_solution(self) -> float:
         """Run the global solution on the instances."""
@@ -124,7 +124,7 @@ class BatchedEvaluator(SteppingEvaluator):
 
     def validate(self) -> Array:
         """Run every remembered global solution on the validation set."""
-        return self._moves.validate()
+        return self._moves.validate(self.validate_networks)
 
     # ------------------------------------------------------------------------ passes and measures
 
