@@ -103,7 +103,8 @@ def draw(curves: dict[str, list[dict[str, float]]], path: Path) -> None:
         axes.axhline(90.8, color="#999999", linewidth=0.8)
         axes.annotate("the paper's LECCDE, after 18 hours", (1.2, 90.8), xytext=(0, 3),
                       textcoords="offset points", color="#777777", fontsize=8)  # fmt: skip
-        axes.set(xscale="log", xlim=(1, None), ylim=(80, 98), xlabel="seconds",
+        last = max(points[-1]["seconds"] for points in curves.values())
+        axes.set(xscale="log", xlim=(1, 1.7 * last), ylim=(80, 98), xlabel="seconds",
                  ylabel="test accuracy, %", title="MNIST, 784-50-10")  # fmt: skip
         axes.legend(loc="lower right")
         figure.savefig(path, dpi=150)
