@@ -536,7 +536,7 @@ def test_help_fits_a_screen_and_has_examples(coevo):
         assert f"Example: coevo {command}" in coevo(command, "--help").stdout
     text = coevo("train", "--help").stdout
     assert "--population-size" in text
-    assert "Default: 0.1; regression: 0.5" in " ".join(re.sub("[│\n]", " ", text).split())
+    assert "Default: 0.2; regression: 0.5" in " ".join(re.sub("[│\n]", " ", text).split())
 
 
 @pytest.mark.parametrize(
