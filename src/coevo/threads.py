@@ -23,7 +23,8 @@ from coevo.network import Array
 Part = TypeVar("Part")
 
 _n_threads: ContextVar[int | None] = ContextVar("n_threads", default=None)
-_LARGE_PRODUCT = 2**21  # multiplications worth waking another thread for
+LARGE_PRODUCT = 2**24
+"""Multiplications worth waking another thread for: some tenths of a millisecond."""
 
 
 @cache
@@ -104,7 +105,7 @@ def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
     def work(start: int, stop: int) -> None:
         np.matmul(left[start:stop], right, out=out[start:stop])
 
-    share_out(work, len(left), grain=1 + _LARGE_PRODUCT // max(1, right.size))
+    share_out(work, len(left), grain=1 + LARGE_PRODUCT // max(1, right.size))
     return out
 
 
@@ -155,13 +156,24 @@ def prepare_ahead(
         wait(waiting)
 
 
-def cut_ahead(items: range, grain: int) -> list[range]:
-    """Cut items into ranges for `prepare_ahead`: large ones first, small ones to end together."""
+def cut_ahead(items: range, grain: int, size: int) -> list[range]:
+    """Cut items into ranges for `prepare_ahead`: large ones first, small ones to end together.
+
+    Parameters
+    ----------
+    items
+        What to cut.
+    grain
+        The smallest range worth preparing.
+    size
+        Multiplications of an item; if they are few in all, nothing is cut.
+    """
     n_threads = _n_threads.get() or 1
+    if n_threads == 1 or size * len(items) < LARGE_PRODUCT:
+        return [items]
     ranges, start = [], items.start
     while start < items.stop:
-        share = (items.stop - start) // (2 * n_threads) if n_threads > 1 else len(items)
-        stop = min(items.stop, start + max(grain, share))
+        stop = min(items.stop, start + max(grain, (items.stop - start) // (2 * n_threads)))
         ranges.append(range(start, stop))
         start = stop
     return ranges

@@ -35,7 +35,7 @@ from coevo.fitness import Fitness
 from coevo.network import Architecture, Array
 from coevo.operators import Contest
 
-_GRAIN = 64  # candidates in a product below which it gets slow
+_GRAIN = 200  # candidates in a product below which it gets slow
 BLOCK_ELEMENTS = 4 * 2**20
 """Candidates' sums held at once: 16 MB in float32."""
 
@@ -91,7 +91,7 @@ class DeltaEvaluator(BatchedEvaluator):
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Sweep in compiled loops next to the outputs, if they know the measure; else in steps.
 
-        While this thread sweeps over some neurons, others already multiply for the next.
+        While this thread sweeps over some neurons, others may already multiply for the next.
         """
         layer, _ = self._places[subpopulations.start]
         n_candidates = contest.trials.shape[1] * len(contest.candidates)
@@ -103,12 +103,21 @@ class DeltaEvaluator(BatchedEvaluator):
         self.stage(subpopulations, contest.candidates)
         start = subpopulations.start
         while start < subpopulations.stop:
-            self._make_room(start)
-            threads.prepare_ahead(
-                self._multiply,
-                partial(self._sweep_held, contest),
-                threads.cut_ahead(self._held, grain=1 + _GRAIN // n_candidates),
-            )
+            if self._compiled_measure.kind == _measures.ACCURACY:
+                # Its sweep is short: overlapping it costs more than it saves.
+                self._hold_from(start)
+                self._sweep_held(contest, self._held)
+            else:
+                self._make_room(start)
+                threads.prepare_ahead(
+                    self._multiply,
+                    partial(self._sweep_held, contest),
+                    threads.cut_ahead(
+                        self._held,
+                        grain=1 + _GRAIN // n_candidates,
+                        size=contest.trials.shape[2] * n_candidates * len(self._batch),
+                    ),
+                )
             start = self._held.stop
 
     def _sweep_held(self, contest: Contest, neighbours: range) -> None:
@@ -244,7 +253,9 @@ class DeltaEvaluator(BatchedEvaluator):
         def work(start: int, stop: int) -> None:
             self._multiply(range(first + start, first + stop))
 
-        threads.share_out(work, len(self._held), grain=1 + _GRAIN // n_candidates)
+        below = self._surroundings.activations[self._places[first][0]]
+        grain = 1 + threads.LARGE_PRODUCT // max(1, n_candidates * below.size)
+        threads.share_out(work, len(self._held), grain)
 
     def _make_room(self, i: int) -> None:
         """Have the buffer hold subpopulation i and as many after it as fit."""
