@@ -567,6 +567,8 @@ def test_real_mnist_official_split():
     )
     assert list(map(len, parts_of(split))) == [49_412, 10_588, 10_000]
     assert split.test.labels[:5].tolist() == [7, 2, 1, 0, 4]
+    assert split.train.inputs.min() == 0
+    assert split.train.inputs.max() == 1
     assert np.isfinite(split.test.inputs).all()
 
 

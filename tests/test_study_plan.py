@@ -3,6 +3,7 @@
 import pytest
 
 from coevo import PAPER, VARIANTS
+from coevo.datasets import INPUT_RANGES
 from coevo.study import PlanError, read_plan
 from coevo.study.run import Run
 
@@ -108,6 +109,13 @@ def test_key_tells_runs_apart_and_nothing_else():
     # Nor may the library's defaults, when they change, change what a kept result stands for.
     assert run.key == "82a66e5b6341b1ca8526"
     assert Run("WBC", "DE", settings, 1, by_group=True).key != run.key
+
+
+def test_key_tells_apart_runs_on_data_that_were_scaled_differently(monkeypatch):
+    run = Run("MNIST", "DE", {}, 1)
+    key = run.key
+    monkeypatch.setitem(INPUT_RANGES, "MNIST", (-1.0, 1.0))
+    assert run.key != key
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,10 @@ from coevo.datasets.errors import (
 from coevo.datasets.folder import Check, Status, data_folder, find, status, verify
 from coevo.datasets.loading import Dataset, load
 from coevo.datasets.sources import NAMES
-from coevo.datasets.splitting import Part, Split, split
+from coevo.datasets.splitting import INPUT_RANGES, Part, Split, split
 
 __all__ = [
+    "INPUT_RANGES",
     "NAMES",
     "Check",
     "Dataset",

@@ -14,6 +14,14 @@ from coevo.network import Array
 HELD_OUT = 0.15
 """The share of the validation part, and that of the test part."""
 
+INPUT_RANGES = {"MNIST": (0.0, 1.0)}
+"""What inputs are scaled to where it is not [−1, 1]; docs/fidelity.md says why."""
+
+
+def input_range(name: str) -> tuple[float, float]:
+    """Return what the inputs of a data set are scaled to."""
+    return INPUT_RANGES.get(name, (-1.0, 1.0))
+
 
 @dataclass(frozen=True)
 class Part:
@@ -43,7 +51,7 @@ class Split:
     Parameters
     ----------
     train, validation, test
-        The parts. Each feature of the training part spans [−1, 1]; the others may go beyond.
+        The parts. Each feature of the training part spans the range; the others may go beyond.
     scaler
         The MinMaxScaler that scaled them, for new instances.
     """
@@ -61,8 +69,8 @@ def split(
 
     The held-out parts have round(0.15 n) rows each and the training part has the rest, which is
     what the accuracies in the paper imply: 399, 85 and 85 rows of WBC, 5000, 1072 and 1072 of HAR.
-    Inputs are scaled feature by feature to [−1, 1]; only the training part decides how. A feature
-    that is constant there is −1 everywhere.
+    Inputs are scaled feature by feature to [−1, 1], or to what `INPUT_RANGES` says; only the
+    training part decides how. A feature that is constant there is at the range's lower end.
 
     Parameters
     ----------
@@ -155,11 +163,12 @@ def _scaled(dataset: Dataset, train: Array, validation: Array, test: Array) -> S
     from sklearn.preprocessing import MinMaxScaler  # noqa: PLC0415 - keeps the import light
 
     train_inputs = dataset.inputs[train]
-    scaler = MinMaxScaler((-1, 1)).fit(train_inputs)
+    low, high = input_range(dataset.name)
+    scaler = MinMaxScaler((low, high)).fit(train_inputs)
     # Nothing was learnt of a feature that never changed, and scikit-learn would pass on its
-    # changes elsewhere at a scale that means nothing: 509 for a white pixel at MNIST's rim.
+    # changes elsewhere at a scale that means nothing: 255 for a white pixel at MNIST's rim.
     is_constant = scaler.data_range_ == 0
-    scaler.scale_[is_constant], scaler.min_[is_constant] = 0, -1
+    scaler.scale_[is_constant], scaler.min_[is_constant] = 0, low
 
     def part(rows: Array, inputs: Array) -> Part:
         scaled = np.asarray(scaler.transform(inputs), dtype=np.float32)

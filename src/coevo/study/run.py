@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from coevo.datasets import INPUT_RANGES
 from coevo.network import Array
 from coevo.settings import Settings
 from coevo.variants import SHARED
@@ -54,9 +55,11 @@ class Run:
         """Names the run: runs of the same key have the same result.
 
         Settings at their default are left out of it, so that results stay valid when coevo learns
-        a new setting.
+        a new setting; so is how inputs are scaled where it is not special.
         """
         values = json.loads(self.to_json())
+        if self.dataset in INPUT_RANGES:
+            values["input_range"] = INPUT_RANGES[self.dataset]
         if self.variant != BACKPROP:
             values["settings"] = {
                 name: value
