@@ -19,11 +19,14 @@ from coevo.study.tables import p_text, seconds_text
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 
 
-def made_up(plan, n_rows=60):
+LEVEL = {
+    "DE": 0.7, "LEDE": 0.78, "CCDE": 0.93, "LECCDE": 0.92, "backprop": 0.95, "CCDE, complete": 0.93
+}  # fmt: skip
+
+
+def made_up(plan, n_rows=60, level=LEVEL):
     """Results with curves that look like a search's."""
     rng = np.random.default_rng(5)
-    level = {"DE": 0.7, "LEDE": 0.78, "CCDE": 0.93, "LECCDE": 0.92, "backprop": 0.95,
-             "CCDE, complete": 0.93}  # fmt: skip
     records = records_of(plan, lambda label, seed: level[label] + 0.01 * rng.normal())
     for key, record in records.items():
         top = record.outcome.test
@@ -111,6 +114,43 @@ def test_figures_are_the_same_each_time():
         "figure-2-one-run",
         "figure-3-variants",
     ]
+
+
+def test_a_fitness_that_is_not_accuracy_is_not_drawn_as_one(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        """
+        seeds = 2
+        [[experiment]]
+        dataset = "WBC"
+        variants = ["LECCDE", "CCDE", "backprop"]
+        settings = { fitness = "cross_entropy", max_evaluations = 3000 }
+        """,
+        encoding="utf-8",
+    )
+    plan = read_plan(path)
+    drawings = draw_figures(summarise(plan, made_up(plan)))
+    # The paper's third figure is of accuracies; ours by time says what it shows.
+    assert [drawing.name for drawing in drawings] == ["figure-1-runtime", "boxes-WBC", "seconds-WBC"]
+    assert "validation cross entropy" in drawings[-1].caption
+    text = drawings[-1].svg.decode()
+    assert "accuracy" not in text
+    assert "backprop" not in text
+
+
+def test_many_rows_fit_into_a_box_plot(tmp_path, recwarn):
+    path = tmp_path / "plan.toml"
+    rows = "".join(
+        f'[experiment.rows."LECCDE with {k} individuals"]\n'
+        f'variant = "LECCDE"\npopulation_size = {10 + k}\n'
+        for k in range(24)
+    )
+    path.write_text(f'seeds = 2\n[[experiment]]\ndataset = "WBC"\n{rows}', encoding="utf-8")
+    plan = read_plan(path)
+    levels = {label: 0.9 for label in (row.label for row in plan.experiments[0].rows)}
+    boxes = draw_figures(summarise(plan, made_up(plan, level=levels)))[0]
+    assert boxes.is_wide
+    assert [str(warning.message) for warning in recwarn] == []
 
 
 def test_study_without_results_has_a_report(tmp_path):

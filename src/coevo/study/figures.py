@@ -107,7 +107,8 @@ def _paper_figures(tables: Sequence[Table]) -> Iterator[Drawing]:
             f"and test parts along one run of LECCDE ({traced.experiment.title}).",
             _trace_plot(outcome),
         )
-    four = _first(tables, "HAR", lambda table: len(_evolved(table)) > 1)
+    by_accuracy = [table for table in tables if _fitness(table) == "accuracy"]
+    four = _first(by_accuracy, "HAR", lambda table: len(_evolved(table)) > 1)
     if four is not None:
         yield Drawing(
             "figure-3-variants",
@@ -115,7 +116,7 @@ def _paper_figures(tables: Sequence[Table]) -> Iterator[Drawing]:
             f"along one run of each variant ({four.experiment.title}).",
             _validation_plot([(s, s.outcomes[0]) for s in _evolved(four)]),
         )
-    mnist = next((t for t in tables if t.experiment.dataset == "MNIST" and _unit(t)), None)
+    mnist = next((t for t in by_accuracy if t.experiment.dataset == "MNIST" and _unit(t)), None)
     if mnist is not None:
         unit = _unit(mnist)
         assert unit is not None
@@ -139,12 +140,14 @@ def _experiment_figures(tables: Sequence[Table]) -> Iterator[Drawing]:
             "the box at most; dots: the runs; open diamond: the paper's median.",
             _box_plot(finished),
             name,
+            is_wide=len(finished) > 6,
         )
+        fitness = _fitness(table)
         yield Drawing(
             f"seconds-{name}",
-            f"{title}: validation accuracy of the best network so far against seconds of "
+            f"{title}: validation {_words(fitness)} of the best network so far against seconds of "
             "searching, median over the runs; the band covers the middle half of them.",
-            _seconds_plot(finished),
+            _seconds_plot([s for s in finished if _fitness_of(s) == fitness], fitness),
             name,
         )
 
@@ -164,6 +167,22 @@ def _evolved(table: Table) -> list[Summary]:
 
 def _with_runtime(table: Table) -> list[Summary]:
     return [s for s in _evolved(table) if s.relative_runtime is not None]
+
+
+def _fitness_of(summary: Summary) -> str:
+    """Return what the history of a row's runs holds."""
+    if summary.row.variant == BACKPROP:
+        return "accuracy"
+    return str(summary.row.runs[0].settings["fitness"])
+
+
+def _fitness(table: Table) -> str:
+    """Return the measure that a table's runs can be compared by: that of its first evolved row."""
+    return next(map(_fitness_of, _evolved(table)), "accuracy")
+
+
+def _words(fitness: str) -> str:
+    return fitness.replace("_", " ")
 
 
 def _unit(table: Table) -> Summary | None:
@@ -269,22 +288,26 @@ def _validation_plot(chosen: Sequence[tuple[Summary, Outcome]]) -> bytes:
     return _svg(figure)
 
 
-def _seconds_plot(summaries: Sequence[Summary]) -> bytes:
+def _seconds_plot(summaries: Sequence[Summary], fitness: str) -> bytes:
     figure, axes = _axes(_NARROW)
+    unit = 100 if fitness == "accuracy" else 1
     seen = []
     for position, summary in enumerate(summaries):
         colour, dashes, marker = _style(summary.row.label, position)
         seconds, low, middle, high = _over_time(summary.outcomes)
-        axes.fill_between(seconds, 100 * low, 100 * high, color=colour, alpha=0.13, linewidth=0)
+        axes.fill_between(seconds, unit * low, unit * high, color=colour, alpha=0.13, linewidth=0)
         axes.plot(
-            seconds, 100 * middle, color=colour, linestyle=dashes, marker=marker,
+            seconds, unit * middle, color=colour, linestyle=dashes, marker=marker,
             markevery=(0.1, 0.2), markersize=4.5, lw=1.5, label=summary.row.label,
         )  # fmt: skip
         seen.append(middle)
     axes.set_xscale("log")
-    _finish_accuracy(axes, np.concatenate(seen))
+    if fitness == "accuracy":
+        _finish_accuracy(axes, np.concatenate(seen))
+    else:
+        axes.set_ylabel(_words(fitness))
     axes.set_xlabel("seconds of searching")
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower right", fontsize="small" if len(summaries) > 6 else None)
     return _svg(figure)
 
 
@@ -304,7 +327,8 @@ def _over_time(outcomes: Sequence[Outcome]) -> tuple[Array, Array, Array, Array]
 
 
 def _box_plot(summaries: Sequence[Summary]) -> bytes:
-    figure, axes = _axes(_NARROW)
+    is_crowded = len(summaries) > 6
+    figure, axes = _axes(_WIDE if is_crowded else _NARROW)
     values = [100 * np.array([o.test for o in summary.outcomes]) for summary in summaries]
     boxes = axes.boxplot(values, widths=0.5, showfliers=False, patch_artist=True)
     for line in boxes["medians"]:
@@ -325,6 +349,8 @@ def _box_plot(summaries: Sequence[Summary]) -> bytes:
                 color="#333333", markerfacecolor="white", markersize=5, capsize=3, linewidth=1,
             )  # fmt: skip
     axes.set_xticks(range(1, len(summaries) + 1), [summary.row.label for summary in summaries])
+    if is_crowded:
+        axes.tick_params(axis="x", rotation=90)
     spare = max(0, 4 - len(summaries)) / 2  # few boxes need not fill the page
     axes.set_xlim(0.4 - spare, len(summaries) + 0.7 + spare)
     axes.grid(axis="x", visible=False)
