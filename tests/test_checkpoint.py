@@ -99,6 +99,7 @@ def assert_same_checkpoint(path, other):
         {"activation": "identity", "dtype": "float64"},
         {"synchronous": False},
         {"reshuffle_batches": True, "strategy": "best/1", "crossover": "exponential"},
+        {"representative": "mean"},
         {"variant": "DE"},
         {"variant": "LEDE"},
         {"variant": "CCDE"},

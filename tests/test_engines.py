@@ -96,6 +96,14 @@ def test_whole_runs_are_identical(variant, hidden_layer_sizes, n_classes):
     assert_same_run(engine_for(variant), parts, settings)
 
 
+@pytest.mark.parametrize("hidden_layer_sizes", [(), (7,), (6, 5), (5, 4, 3)])
+@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+def test_whole_runs_are_identical_when_means_represent(variant, hidden_layer_sizes):
+    parts = make_parts(4, hidden_layer_sizes)
+    settings = settings_for(variant, hidden_layer_sizes, representative="mean")
+    assert_same_run(DeltaEvaluator, parts, settings)
+
+
 @pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
 @pytest.mark.parametrize("hidden_layer_sizes", [(7,), (6, 5)])
 @pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
@@ -109,6 +117,7 @@ def test_whole_runs_are_identical_for_every_activation(variant, hidden_layer_siz
     "changes",
     [
         {"synchronous": False, "max_generations": 4},
+        {"synchronous": False, "max_generations": 4, "representative": "mean"},
         {"strategy": "best/1", "crossover": "exponential"},
         {"strategy": "current-to-best/1"},
         {"strategy": "rand/2", "reshuffle_batches": True},

@@ -11,7 +11,7 @@ from test_search import CountingEvaluator, make_search, small
 import coevo
 from coevo.batches import Batches
 from coevo.network import Architecture
-from coevo.operators import select
+from coevo.selection import select
 from coevo.stopping import StopReason
 from coevo.variants import INFERRED, PAPER, VARIANTS
 

@@ -7,16 +7,13 @@ from hypothesis import strategies as st
 
 from coevo.operators import (
     CROSSOVERS,
-    NOT_STAGED,
-    STAYS,
     STRATEGIES,
-    Contest,
     draw_parents,
     make_trials,
     mean_fitness,
-    select,
 )
 from coevo.randomness import draw_lanes
+from coevo.selection import IS_MEAN, NOT_STAGED, STAYS, Contest, select
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -162,6 +159,7 @@ def make_contest(individuals, trials, first_target=0, **changes):
         champions=np.zeros(k, dtype=np.int64),
         wins=np.zeros((k, size), dtype=bool),
         gains=np.zeros((k, size)),
+        representatives=np.zeros_like(individuals[:, 0]),
         has_moved=np.zeros(k, dtype=bool),
         first_target=first_target,
         trials=trials,
@@ -169,6 +167,7 @@ def make_contest(individuals, trials, first_target=0, **changes):
         from_parents=np.zeros(trials.shape[:2]),
         measures_targets=True,
         completes=True,
+        takes_means=False,
     )
     return defaults._replace(**changes)
 
@@ -224,6 +223,30 @@ def test_selection_keeps_the_trial_if_it_is_at_least_as_fit(
         assert not is_target or not (contest.wins[1, champion] or measures_targets)
     else:
         np.testing.assert_array_equal(vectors[answer], contest.individuals[1, champion])
+    if moved:
+        np.testing.assert_array_equal(contest.representatives[1], contest.individuals[1, champion])
+
+
+@given(st.integers(1, 6), st.booleans(), st.booleans(), seeds)
+def test_the_mean_over_those_who_stay_may_represent_a_subpopulation(
+    n_targets, measures_targets, completes, seed
+):
+    rng = np.random.default_rng(seed)
+    size = 6
+    contest = make_contest(
+        rng.normal(size=(2, size, 3)), rng.normal(size=(2, n_targets, 3)),
+        measures_targets=measures_targets, completes=completes, takes_means=True,
+    )  # fmt: skip
+    answer = select(contest, 1, rng.normal(size=(1 + measures_targets) * n_targets))
+    assert contest.has_moved.tolist() == [False, completes]
+    if not completes:
+        assert answer == STAYS
+        return
+    expected = contest.individuals[1].mean(axis=0)
+    np.testing.assert_allclose(contest.representatives[1], expected, rtol=1e-12, atol=1e-12)
+    assert contest.champions[1] == contest.fitness[1].argmax()
+    # The sums of all who stay are at hand only if all were candidates, targets too.
+    assert answer == (IS_MEAN if measures_targets and n_targets == size else NOT_STAGED)
 
 
 def test_lanes_are_uniform_and_independent():

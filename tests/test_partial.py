@@ -105,6 +105,7 @@ def test_whole_runs_are_identical_for_every_activation(name, activation):
     [
         {"synchronous": False, "max_generations": 3},
         {"strategy": "current-to-best/1", "crossover": "exponential"},
+        {"representative": "mean"},
         {"initial_range": 100.0, "scale_initial_range": False},
         {"weight_decay": 0.01, "control": "shade", "strategy": "current-to-pbest/1"},
     ],

@@ -131,7 +131,11 @@ def test_a_fitness_that_is_not_accuracy_is_not_drawn_as_one(tmp_path):
     plan = read_plan(path)
     drawings = draw_figures(summarise(plan, made_up(plan)))
     # The paper's third figure is of accuracies; ours by time says what it shows.
-    assert [drawing.name for drawing in drawings] == ["figure-1-runtime", "boxes-WBC", "seconds-WBC"]
+    assert [drawing.name for drawing in drawings] == [
+        "figure-1-runtime",
+        "boxes-WBC",
+        "seconds-WBC",
+    ]
     assert "validation cross entropy" in drawings[-1].caption
     text = drawings[-1].svg.decode()
     assert "accuracy" not in text
@@ -147,7 +151,7 @@ def test_many_rows_fit_into_a_box_plot(tmp_path, recwarn):
     )
     path.write_text(f'seeds = 2\n[[experiment]]\ndataset = "WBC"\n{rows}', encoding="utf-8")
     plan = read_plan(path)
-    levels = {label: 0.9 for label in (row.label for row in plan.experiments[0].rows)}
+    levels = dict.fromkeys((row.label for row in plan.experiments[0].rows), 0.9)
     boxes = draw_figures(summarise(plan, made_up(plan, level=levels)))[0]
     assert boxes.is_wide
     assert [str(warning.message) for warning in recwarn] == []

@@ -1,4 +1,4 @@
-"""Makes mutant and trial vectors from subpopulations, and selects who survives.
+"""Makes mutant and trial vectors from subpopulations.
 
 The operators work on a block of k subpopulations at once, an array of shape (k, NP, genes). Inner
 loops are compiled; the random numbers they use are drawn beforehand from one NumPy generator.
@@ -7,7 +7,6 @@ loops are compiled; the random numbers they use are drawn beforehand from one Nu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -66,8 +65,6 @@ STRATEGIES: dict[str, Strategy] = {
 }
 
 CROSSOVERS = ("binomial", "exponential")
-
-STAYS, NOT_STAGED = -1, -2  # answers of `select` besides a candidate's position
 
 
 def draw_parents(
@@ -306,103 +303,3 @@ def _cross_exponential(
                 trials[i, t, d] = _mutate_gene(
                     subpopulations[i], parents[i, t], differences, scales[i, t], d
                 )
-
-
-class Contest(NamedTuple):
-    """The targets of k neighbouring subpopulations and the trials that compete with them.
-
-    Attributes
-    ----------
-    individuals : array of shape (k, NP, genes), changed by selection
-    fitness : array of shape (k, NP), changed by selection
-    champions : integer array of shape (k,), changed by selection
-        The individual of each subpopulation that is part of the global solution.
-    wins : boolean array of shape (k, NP), changed by selection
-        Where a trial has taken its target's place in this generation.
-    gains : array of shape (k, NP), changed by selection
-        By how much the adjusted fitness of a target's trial is above its own, for those done.
-    has_moved : boolean array of shape (k,), changed by selection
-        Where the champion is not the individual it was before.
-    first_target
-        Index of the first target; trial t competes with individual first_target + t.
-    trials : array of shape (k, n_targets, genes)
-    from_targets, from_parents : arrays of shape (k, n_targets)
-        Fitness inherited by the targets and by the trials.
-    measures_targets
-        Whether targets are measured as trials are.
-    completes
-        Whether these are the subpopulations' last targets, so that champions are chosen.
-    """
-
-    individuals: Array
-    fitness: Array
-    champions: Array
-    wins: Array
-    gains: Array
-    has_moved: Array
-    first_target: int
-    trials: Array
-    from_targets: Array
-    from_parents: Array
-    measures_targets: bool
-    completes: bool
-
-    @property
-    def targets(self) -> Array:
-        """A view of the individuals that are challenged: (k, n_targets, genes)."""
-        return self.individuals[:, self.first_target : self.first_target + self.trials.shape[1]]
-
-    @property
-    def candidates(self) -> tuple[Array, ...]:
-        """The vectors to be measured: the trials, then the targets if they are; (k, n, genes)."""
-        return (self.trials, self.targets) if self.measures_targets else (self.trials,)
-
-
-@compiled
-def select(contest, k, measured):
-    """Keep each trial that is at least as fit as its target, in the k-th subpopulation.
-
-    They compete with their adjusted fitness Ft′, what they inherited plus what was measured. A
-    target that is not measured again has what it inherited.
-
-    Parameters
-    ----------
-    contest : Contest
-        Its arrays are changed in place.
-    k
-        Which of the contest's subpopulations.
-    measured : array of shape (n_candidates,)
-        Fitness measured of the candidates.
-
-    Returns
-    -------
-    position among the candidates of the new champion, STAYS if the champion stays what it was,
-    NOT_STAGED if it changes and is not among the candidates
-    """
-    n_targets = contest.trials.shape[1]
-    individuals, fitness, wins = contest.individuals[k], contest.fitness[k], contest.wins[k]
-    for t in range(n_targets):
-        j = contest.first_target + t
-        trial_fitness = contest.from_parents[k, t] + measured[t]
-        target_fitness = contest.from_targets[k, t]
-        if contest.measures_targets:
-            target_fitness += measured[n_targets + t]
-        contest.gains[k, j] = trial_fitness - target_fitness
-        if trial_fitness >= target_fitness:
-            individuals[j] = contest.trials[k, t]
-            fitness[j] = trial_fitness
-            wins[j] = True
-        else:
-            fitness[j] = target_fitness
-    if not contest.completes:
-        return STAYS
-    fittest = fitness.argmax()
-    if fittest == contest.champions[k] and not wins[fittest]:
-        return STAYS
-    contest.champions[k] = fittest
-    contest.has_moved[k] = True
-    place = fittest - contest.first_target
-    is_target = 0 <= place < n_targets
-    if not is_target or not (wins[fittest] or contest.measures_targets):
-        return NOT_STAGED
-    return place if wins[fittest] else n_targets + place

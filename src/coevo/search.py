@@ -21,9 +21,10 @@ from coevo.evaluation import Evaluator
 from coevo.history import Generation, History
 from coevo.inheritance import FullEvaluation, Inheritance, LimitedEvaluation
 from coevo.network import Array
-from coevo.operators import STRATEGIES, Contest, draw_parents, make_trials, mean_fitness
+from coevo.operators import STRATEGIES, draw_parents, make_trials, mean_fitness
 from coevo.reduction import choose_survivors
 from coevo.regrouping import recut
+from coevo.selection import Contest
 from coevo.settings import Settings
 from coevo.stopping import StopReason, on_interrupt, reached_criterion, spent_share
 
@@ -46,7 +47,8 @@ class SearchState:
     fitness : float64 array of shape (SP, NP)
         Their fitness Ft.
     champions : integer array of shape (SP,)
-        Which individual of each subpopulation is part of the global solution.
+        The fittest individual of each subpopulation, which is part of the global solution unless
+        means are.
     archives : list of arrays of shape (k, n, genes), one for each block
         Room for individuals that were replaced; n is 0 unless the strategy uses them.
     n_archived : integer array of shape (SP,)
@@ -259,6 +261,7 @@ class Search:
                 champions=state.champions[here],
                 wins=np.zeros(shape, dtype=bool),
                 gains=np.zeros(shape),
+                representatives=np.empty_like(individuals[:, 0]),
                 has_moved=np.zeros(len(individuals), dtype=bool),
                 first_target=0,
                 trials=individuals,  # each takes its own place
@@ -266,6 +269,7 @@ class Search:
                 from_parents=-penalties(individuals, self.settings.weight_decay),
                 measures_targets=False,
                 completes=False,
+                takes_means=False,
             )
             self.evaluator.sweep(block, contest)
             state.evaluations += math.prod(shape)
@@ -288,8 +292,8 @@ class Search:
             state.evaluations += sum(math.prod(part.shape[:2]) for part in contest.candidates)
             for k in np.flatnonzero(contest.has_moved):
                 i = turn.subpopulations[k]
-                champion = contest.individuals[k, contest.champions[k]]
-                state.global_solution[self.decomposition.groups[i]] = champion
+                genes = self.decomposition.groups[i]
+                state.global_solution[genes] = contest.representatives[k]
                 moved.append(i)
         state.generation += 1
         validations = evaluator.validate()
@@ -330,6 +334,7 @@ class Search:
             champions=state.champions[here],
             wins=tally.wins[here],
             gains=tally.gains[here],
+            representatives=np.empty_like(individuals[:, 0]),
             has_moved=np.zeros(len(individuals), dtype=bool),
             first_target=turn.targets.start,
             trials=trials,
@@ -337,6 +342,7 @@ class Search:
             from_parents=from_parents,
             measures_targets=self._inheritance.measures_targets,
             completes=turn.completes,
+            takes_means=settings.representative == "mean",
         )
 
     def _learn(self, turn: _Turn, tally: _Tally, targets: Array | None) -> None:

@@ -12,6 +12,7 @@ from coevo.errors import check_flag, check_integer, check_name, check_real
 from coevo.fitness import Fitness, find_fitness
 from coevo.network import ACTIVATIONS, Array
 from coevo.operators import CROSSOVERS, STRATEGIES
+from coevo.selection import REPRESENTATIVES
 
 DTYPES = ("float32", "float64")
 
@@ -85,6 +86,9 @@ class Settings:
         binomial or exponential.
     synchronous
         Replace a subpopulation's individuals together after its last one, not one by one.
+    representative
+        What stands for a subpopulation in the global solution: its "best" individual, as in the
+        paper, or the "mean" of its individuals, which depends less on the luck of a batch.
     sampling_rounds
         How many random networks, as a multiple of NP, the initial fitness is averaged over (the
         paper's `trial`); not used if there is only one subpopulation.
@@ -142,6 +146,7 @@ class Settings:
     archive_rate: float = 1.0
     crossover: str = "binomial"
     synchronous: bool = True
+    representative: str = "best"
     sampling_rounds: int = 5
     initial_range: float | tuple[float, ...] = 4.0
     scale_initial_range: bool = True
@@ -173,6 +178,7 @@ class Settings:
         check_name("control", self.control, CONTROLS)
         check_name("strategy", self.strategy, STRATEGIES)
         check_name("crossover", self.crossover, CROSSOVERS)
+        check_name("representative", self.representative, REPRESENTATIVES)
         check_name("dtype", self.dtype, DTYPES)
         flags = ("limited_evaluation", "reshuffle_batches", "synchronous", "scale_initial_range")
         for flag in flags:

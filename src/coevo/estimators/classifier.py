@@ -77,8 +77,8 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
     limited_evaluation, decay, reshuffle_batches, final_batch_size, population_size, \
     final_population_size, scale_factor, crossover_rate, control, scale_factor_range, \
     redraw_probability, memory_size, strategy, pbest_share, archive_rate, crossover, synchronous, \
-    sampling_rounds, initial_range, scale_initial_range, weight_decay, max_evaluations, \
-    max_generations, max_seconds, target_fitness, patience, dtype, n_threads
+    representative, sampling_rounds, initial_range, scale_initial_range, weight_decay, \
+    max_evaluations, max_generations, max_seconds, target_fitness, patience, dtype, n_threads
         The settings of the search; see `coevo.Settings`.
 
     Attributes
@@ -145,6 +145,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         archive_rate: float = 1.0,
         crossover: str = "binomial",
         synchronous: bool = True,
+        representative: str = "best",
         sampling_rounds: int = 5,
         initial_range: float | Sequence[float] = 4.0,
         scale_initial_range: bool = True,
@@ -194,6 +195,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         self.archive_rate = archive_rate
         self.crossover = crossover
         self.synchronous = synchronous
+        self.representative = representative
         self.sampling_rounds = sampling_rounds
         self.initial_range = initial_range
         self.scale_initial_range = scale_initial_range

@@ -9,7 +9,7 @@ from coevo.decomposition import Decomposition
 from coevo.evaluation import Evaluator
 from coevo.evaluation.moves import Moves
 from coevo.network import Array
-from coevo.operators import Contest
+from coevo.selection import Contest
 
 
 class TwoMeasureEvaluator:
@@ -68,8 +68,8 @@ class TwoMeasureEvaluator:
         """Hold a contest and remember the global solution after each move."""
         self._training.sweep(subpopulations, contest)
         for k in np.flatnonzero(contest.has_moved):
-            champion = contest.individuals[k, contest.champions[k]]
-            self._global_solution[self._decomposition.groups[subpopulations[k]]] = champion
+            genes = self._decomposition.groups[subpopulations[k]]
+            self._global_solution[genes] = contest.representatives[k]
             self._moves.append(self._global_solution, self.validate_networks)
 
     def evaluate_global_solution(self) -> float:

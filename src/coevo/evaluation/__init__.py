@@ -31,7 +31,7 @@ from coevo.batches import Instances
 from coevo.decomposition import Decomposition
 from coevo.fitness import Fitness
 from coevo.network import Architecture, Array
-from coevo.operators import Contest, select
+from coevo.selection import Contest, select
 
 _ROWS = 4096
 
@@ -192,8 +192,8 @@ class SteppingEvaluator(ABC):
         for k, i in enumerate(subpopulations):
             candidate = int(select(contest, k, self.evaluate(i)))
             if contest.has_moved[k]:
-                champion = contest.individuals[k, contest.champions[k]]
-                self.replace(i, champion, candidate if candidate >= 0 else None)
+                representative = contest.representatives[k]
+                self.replace(i, representative, candidate if candidate >= 0 else None)
 
     def memory(self) -> dict[str, Array]:
         """Nothing: every generation begins afresh."""

@@ -24,7 +24,7 @@ from coevo.evaluation._measures import (
     sum_margins,
 )
 from coevo.network import Array
-from coevo.operators import NOT_STAGED, select
+from coevo.selection import IS_MEAN, NOT_STAGED, STAYS, select
 
 
 class Sweep(NamedTuple):
@@ -85,16 +85,35 @@ def _measure_by_outputs(sweep, k, slopes, now, activation, measured):
 
 
 @compiled
+def _find_sums(sweep, contest, k, candidate, sums):
+    """Find the sums, without bias, of what represents the k-th neuron now."""
+    n_candidates = sweep.sums.shape[2]
+    if candidate != IS_MEAN:
+        part, j = divmod(candidate, n_candidates)
+        sums[:] = sweep.sums[part, k, j]
+        return
+    # Sums are linear in the weights: those of the mean are the mean of the survivors'.
+    sums[:] = 0
+    for j in range(n_candidates):
+        part = 0 if contest.wins[sweep.first + k, j] else 1
+        row = sweep.sums[part, k, j]
+        for b in range(len(sums)):
+            sums[b] += row[b]
+    for b in range(len(sums)):
+        sums[b] /= n_candidates
+
+
+@compiled
 def sweep_hidden(sweep, contest, activations, next_matrix, activation):
     """Sweep over neurons of the last hidden layer.
 
     activations: (H, B) of the layer, next_matrix: (C, H + 1) of the outputs. Stops early at a
-    neuron whose new champion is not among the candidates and has still to be moved; returns how
-    many neurons are done.
+    neuron whose new representative is not among the candidates and has still to be moved; returns
+    how many neurons are done.
     """
     n_parts, n_neurons, n_candidates, n_instances = sweep.sums.shape
-    scratch = np.empty((4, n_instances), dtype=sweep.outputs.dtype)
-    leads, low, high, after = scratch[0], scratch[1], scratch[2], scratch[3]
+    scratch = np.empty((5, n_instances), dtype=sweep.outputs.dtype)
+    leads, low, high, sums, after = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     measured = np.empty(n_parts * n_candidates)
     for k in range(n_neurons):
         neuron = sweep.first_neuron + k
@@ -110,9 +129,9 @@ def sweep_hidden(sweep, contest, activations, next_matrix, activation):
         candidate = select(contest, sweep.first + k, measured)
         if candidate == NOT_STAGED:
             return k
-        if candidate >= 0:
-            part, j = divmod(candidate, n_candidates)
-            activate(sweep.sums[part, k, j], sweep.biases[part, k, j], activation, after)
+        if candidate != STAYS:
+            _find_sums(sweep, contest, k, candidate, sums)
+            activate(sums, contest.representatives[sweep.first + k, -1], activation, after)
             for c in range(len(slopes)):
                 output, slope = sweep.outputs[c], slopes[c]
                 for b in range(n_instances):
@@ -126,6 +145,7 @@ def sweep_outputs(sweep, contest):
     """Sweep over output neurons; see `sweep_hidden`."""
     n_parts, n_neurons, n_candidates, _ = sweep.sums.shape
     low, high = np.empty_like(sweep.outputs[0]), np.empty_like(sweep.outputs[0])
+    sums = np.empty_like(sweep.outputs[0])
     slopes = np.zeros(len(sweep.outputs), dtype=sweep.outputs.dtype)
     measured = np.empty(n_parts * n_candidates)
     for k in range(n_neurons):
@@ -140,7 +160,7 @@ def sweep_outputs(sweep, contest):
         candidate = select(contest, sweep.first + k, measured)
         if candidate == NOT_STAGED:
             return k
-        if candidate >= 0:
-            part, j = divmod(candidate, n_candidates)
-            sweep.outputs[neuron] = sweep.sums[part, k, j] + sweep.biases[part, k, j]
+        if candidate != STAYS:
+            _find_sums(sweep, contest, k, candidate, sums)
+            sweep.outputs[neuron] = sums + contest.representatives[sweep.first + k, -1]
     return n_neurons

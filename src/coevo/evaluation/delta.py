@@ -33,7 +33,7 @@ from coevo.evaluation.batched import BatchedEvaluator, share_out_blocks, weighte
 from coevo.evaluation.surroundings import Surroundings
 from coevo.fitness import Fitness
 from coevo.network import Architecture, Array
-from coevo.operators import Contest
+from coevo.selection import Contest
 
 _GRAIN = 200  # candidates in a product below which it gets slow
 BLOCK_ELEMENTS = 4 * 2**20
@@ -150,10 +150,9 @@ class DeltaEvaluator(BatchedEvaluator):
             for i in range(start, stop):
                 k = i - subpopulations.start
                 if contest.has_moved[k]:
-                    self._note(i, contest.individuals[k, contest.champions[k]])
-            if stop < neighbours.stop:  # its new champion is not among the candidates
-                k = stop - subpopulations.start
-                self.replace(stop, contest.individuals[k, contest.champions[k]], None)
+                    self._note(i, contest.representatives[k])
+            if stop < neighbours.stop:  # its new representative is not among the candidates
+                self.replace(stop, contest.representatives[stop - subpopulations.start], None)
                 stop += 1
             start = stop
 

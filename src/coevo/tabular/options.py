@@ -16,6 +16,7 @@ from coevo.decomposition import NAMES as DECOMPOSITIONS
 from coevo.fitness import FITNESSES
 from coevo.network import ACTIVATIONS
 from coevo.operators import CROSSOVERS, STRATEGIES
+from coevo.selection import REPRESENTATIVES
 from coevo.settings import DTYPES, Settings
 
 FIELDS: dict[str, Field[Any]] = {field.name: field for field in fields(Settings)}
@@ -35,6 +36,7 @@ CHOICES = {
     "limited_evaluation": ["yes", "no"],
     "reshuffle_batches": ["yes", "no"],
     "synchronous": ["yes", "no"],
+    "representative": list(REPRESENTATIVES),
     "scale_initial_range": ["yes", "no"],
 }
 """The names that a setting may have, for completion in the shell."""
