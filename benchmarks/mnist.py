@@ -26,8 +26,9 @@ RESULTS = Path(__file__).parent / "results"
 N_VALIDATION = 5_000
 PAPERS_EVALUATIONS = 2_160_000
 EVOLVED = {
-    "hidden_layer_sizes": (50,), "batch_size": 1000, "population_size": 60, "scale_factor": 0.1,
-    "crossover_rate": 0.3,
+    "hidden_layer_sizes": (50,), "batch_size": 1000, "population_size": 100, "scale_factor": 0.1,
+    "crossover_rate": 0.3, "initial_range": (0.2, 1.0), "scale_initial_range": False,
+    "representative": "mean",
 }  # fmt: skip
 LINES = {  # label: (colour, line), told apart without colour too
     "coevo": ("#0072B2", "-"),
@@ -113,7 +114,7 @@ def draw(curves: dict[str, list[dict[str, float]]], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     data = read_data(arguments.seed)

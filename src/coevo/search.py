@@ -342,7 +342,7 @@ class Search:
             from_parents=from_parents,
             measures_targets=self._inheritance.measures_targets,
             completes=turn.completes,
-            takes_means=settings.representative == "mean",
+            takes_means=settings.takes_means,
         )
 
     def _learn(self, turn: _Turn, tally: _Tally, targets: Array | None) -> None:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from coevo.compiling import compiled
 from coevo.network import Array
 
-REPRESENTATIVES = ("best", "mean")
-"""What a subpopulation contributes to the global solution."""
+REPRESENTATIVES = ("auto", "best", "mean")
+"""What may stand for a subpopulation in the global solution; see `Settings`."""
 
 STAYS, NOT_STAGED, IS_MEAN = -1, -2, -3  # answers of `select` besides a candidate's position
 

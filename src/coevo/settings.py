@@ -15,6 +15,7 @@ from coevo.operators import CROSSOVERS, STRATEGIES
 from coevo.selection import REPRESENTATIVES
 
 DTYPES = ("float32", "float64")
+_OF_MANY_NEURONS = ("whole", "layer")  # decompositions whose individuals are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +89,9 @@ class Settings:
         Replace a subpopulation's individuals together after its last one, not one by one.
     representative
         What stands for a subpopulation in the global solution: its "best" individual, as in the
-        paper, or the "mean" of its individuals, which depends less on the luck of a batch.
+        paper, or the "mean" of its individuals, which depends less on the luck of a batch. "auto"
+        takes means unless the decomposition is whole or layer: individuals of many neurons may do
+        the same with other neurons, and the mean of two such does nothing of the kind.
     sampling_rounds
         How many random networks, as a multiple of NP, the initial fitness is averaged over (the
         paper's `trial`); not used if there is only one subpopulation.
@@ -146,7 +149,7 @@ class Settings:
     archive_rate: float = 1.0
     crossover: str = "binomial"
     synchronous: bool = True
-    representative: str = "best"
+    representative: str = "auto"
     sampling_rounds: int = 5
     initial_range: float | tuple[float, ...] = 4.0
     scale_initial_range: bool = True
@@ -274,6 +277,13 @@ class Settings:
             )
         for layer, reach in enumerate(self.initial_range):
             check_real(f"initial_range[{layer}]", reach, 0, above=True)
+
+    @property
+    def takes_means(self) -> bool:
+        """Whether subpopulations are represented by their mean."""
+        if self.representative != "auto":
+            return self.representative == "mean"
+        return not isinstance(self.decomposition, str) or self.decomposition not in _OF_MANY_NEURONS
 
     @property
     def has_end(self) -> bool:

@@ -145,7 +145,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         archive_rate: float = 1.0,
         crossover: str = "binomial",
         synchronous: bool = True,
-        representative: str = "best",
+        representative: str = "auto",
         sampling_rounds: int = 5,
         initial_range: float | Sequence[float] = 4.0,
         scale_initial_range: bool = True,

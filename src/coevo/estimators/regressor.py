@@ -138,7 +138,7 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         archive_rate: float = 1.0,
         crossover: str = "binomial",
         synchronous: bool = True,
-        representative: str = "best",
+        representative: str = "auto",
         sampling_rounds: int = 5,
         initial_range: float | Sequence[float] = 0.3,
         scale_initial_range: bool = False,
