@@ -30,11 +30,12 @@ def test_demo_ends_with_a_page_to_look_at(monkeypatch, capsys, tmp_path):
     assert not re.search(r"""(src|href)=["'](?!#)""", text)
 
 
-def test_fbeta_beats_the_default_threshold(monkeypatch, capsys):
-    printed = run(monkeypatch, capsys, "fbeta_imbalanced.py", "--evaluations", "40_000",
+def test_costs_beat_the_default_threshold(monkeypatch, capsys):
+    printed = run(monkeypatch, capsys, "costs_imbalanced.py", "--evaluations", "40_000",
                   "--seeds", "1")  # fmt: skip
-    evolved, trained = (float(score) for score in re.findall(r": F2 (\d\.\d+) in", printed))
-    assert evolved > trained
+    evolved, trained, _ = (float(cost) for cost in re.findall(r": (\d\.\d+) in the", printed))
+    assert evolved < trained
+    assert "in 1 of 1" in printed
 
 
 def test_profit(monkeypatch, capsys):

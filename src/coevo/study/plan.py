@@ -14,7 +14,7 @@ from coevo.errors import check_integer, check_name, check_real
 from coevo.settings import Settings
 from coevo.study.backprop import BackpropSettings
 from coevo.study.run import BACKPROP, Run
-from coevo.variants import PAPER, VARIANTS, variant_settings
+from coevo.variants import PAPER, VARIANTS
 
 SHIPPED = ("quick", "paper")
 """The plans that come with the package, the shortest first."""
@@ -275,8 +275,10 @@ def _settings(
                 f"{name} is no setting of a plan: `seeds` is a key of its own, and threads are "
                 "shared out when the study runs"
             )
-    make = PAPER[paper].settings if paper else variant_settings
-    settings = make(variant, **given)
+    if paper:
+        settings = PAPER[paper].settings(variant, **given)
+    else:  # a row may say otherwise than its variant: LECCDE with another decomposition, say
+        settings = Settings(**VARIANTS[variant] | given)
     if not settings.has_end:
         raise PlanError(f"runs of {variant} would never end: set max_evaluations")
     check_real("share", share, 0, 1, above=True)
