@@ -1,9 +1,9 @@
 """Evolves a network for a table of costs on imbalanced data, beside one trained by gradients.
 
-About one instance in twenty is positive; to miss one costs as much as twenty false alarms. A count of
-costs has no gradient, and the search does not need one. MLPClassifier, the same network, minimises
-log loss and decides at one half. Its threshold can be moved afterwards to where the costs say, which
-helps as far as its probabilities are right. Run it with
+About one instance in twenty is positive; to miss one costs as much as twenty false alarms. A count
+of costs has no gradient, and the search does not need one. MLPClassifier, the same network,
+minimises log loss and decides at one half. Its threshold can be moved afterwards to where the costs
+say, which helps as far as its probabilities are right. Run it with
 
     python examples/costs_imbalanced.py
 """
