@@ -27,7 +27,7 @@ from coevo.checkpoint import (
 )
 from coevo.files import pack, write_atomically
 from coevo.history import History
-from coevo.search import SearchState
+from coevo.state import SearchState
 from coevo.stopping import StopReason
 
 SMALL = {

@@ -47,8 +47,9 @@ from coevo.files import (
 from coevo.history import History
 from coevo.locking import LockedError, hold
 from coevo.network import Array
-from coevo.search import Search, SearchState
+from coevo.search import Search
 from coevo.settings import Settings
+from coevo.state import SearchState
 
 FORMAT_VERSION = 1
 """The version of the file format written; older ones are read, newer ones refused."""
