@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coevo import model, threads
-from coevo.checkpoint import Checkpointer, Purpose
+from coevo.checkpoint import Purpose
+from coevo.checkpointer import Checkpointer
 from coevo.decomposition import Decomposition, decompose
 from coevo.errors import check_name
 from coevo.evaluation import Data, Evaluator
