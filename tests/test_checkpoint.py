@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from conftest import make_classification_data
 
-from coevo import Settings, checkpoint, evolve, model
+from coevo import Settings, checkpoint, checkpointer, evolve, model
 from coevo.checkpoint import (
     CheckpointError,
     CheckpointInUseError,
@@ -27,7 +27,7 @@ from coevo.checkpoint import (
 )
 from coevo.files import pack, write_atomically
 from coevo.history import History
-from coevo.search import SearchState
+from coevo.state import SearchState
 from coevo.stopping import StopReason
 
 SMALL = {
@@ -230,13 +230,13 @@ def test_ctrl_c_leaves_a_checkpoint(path, data):
 
 def count_writes(monkeypatch):
     generations = []
-    save = checkpoint.save
+    save = checkpointer.save
 
     def note(path, search, purpose):
         generations.append(search.state.generation)
         save(path, search, purpose)
 
-    monkeypatch.setattr(checkpoint, "save", note)
+    monkeypatch.setattr(checkpointer, "save", note)
     return generations
 
 
@@ -252,7 +252,7 @@ def test_every_few_generations_and_at_the_end(path, data, monkeypatch):
 def test_every_few_seconds(path, data, monkeypatch):
     generations = count_writes(monkeypatch)
     clock = iter(range(1000))  # asked once a generation, and again after writing
-    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(checkpointer.time, "monotonic", lambda: next(clock))
     evolve(*data, **SMALL, checkpoint=path, checkpoint_every_seconds=4)
     assert generations == [4, 8, 12]
 

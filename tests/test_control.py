@@ -17,9 +17,10 @@ from coevo.fitness import find_fitness
 from coevo.network import Architecture
 from coevo.operators import STRATEGIES, draw_parents, make_trials, mean_fitness
 from coevo.reduction import choose_survivors
-from coevo.search import Search, _Tally
+from coevo.search import Search
 from coevo.settings import Settings
 from coevo.stopping import spent_share
+from coevo.turns import Tally
 
 seeds = st.integers(0, 2**32 - 1)
 MAKES = {
@@ -337,7 +338,7 @@ def test_weight_decay_in_a_contest(decomposition, limited):
     search = make_search(replace(small(weight_decay=0.5, dtype="float64"), **changes))
     search._timed(search._initialise)
     turn, shape = search._turns[0], search.state.fitness.shape
-    tally = _Tally.blank(shape)
+    tally = Tally.blank(shape)
     fitness = search.state.fitness[turn.here].copy()
     contest = search._reproduce(turn, tally)
     of_targets = 0.5 * (contest.targets**2).mean(axis=2)

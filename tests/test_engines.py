@@ -184,12 +184,12 @@ MEASURES = [
 ]
 
 
-@pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
-@pytest.mark.parametrize("hidden_layer_sizes", [(), (7,), (6, 5)])
-def test_every_measure_is_the_references(hidden_layer_sizes, measure, is_weighted):
-    """Every neuron's candidates, before and after moves, on training and validation data."""
-    architecture, training, validation = make_parts(4, hidden_layer_sizes)
+def assert_measured_alike(engines, parts, decomposition, measure, is_weighted):
+    """Every block's candidates, before and after moves, on training and validation data.
+
+    The engines are compared with the first one.
+    """
+    architecture, training, validation = parts
     rng = np.random.default_rng(8)
     if measure.task == "regression":
         training = replace(training, targets=rng.normal(size=(len(training), 4)))
@@ -201,10 +201,8 @@ def test_every_measure_is_the_references(hidden_layer_sizes, measure, is_weighte
             )
         training = replace(training, weights=rng.uniform(0.1, 2, len(training)))
         validation = replace(validation, weights=rng.uniform(0.1, 2, len(validation)))
-    decomposition = decompose("neuron", architecture)
-    arguments = (architecture, decomposition, measure, training, validation)
     engines = [
-        engine(*arguments) for engine in (ReferenceEvaluator, DeltaEvaluator, BatchedEvaluator)
+        engine(architecture, decomposition, measure, training, validation) for engine in engines
     ]
     for engine in engines:
         engine.rebase(np.linspace(-1, 1, architecture.n_genes), slice(0, 50))
@@ -222,12 +220,21 @@ def test_every_measure_is_the_references(hidden_layer_sizes, measure, is_weighte
             np.testing.assert_allclose(contest.fitness, contests[0].fitness, rtol=1e-9)
             np.testing.assert_array_equal(contest.champions, contests[0].champions)
             np.testing.assert_array_equal(contest.wins, contests[0].wins)
-    now = [engine.evaluate_global_solution() for engine in engines]
-    moves = [engine.validate() for engine in engines]
-    assert len(moves[0]) == len(decomposition)
-    for other in (1, 2):
-        np.testing.assert_allclose(now[other], now[0], rtol=1e-9)
-        np.testing.assert_allclose(moves[other], moves[0], rtol=1e-9)
+    expected, *others = (engine.evaluate_global_solution() for engine in engines)
+    expected_moves, *others_moves = (engine.validate() for engine in engines)
+    assert len(expected_moves) == len(decomposition)
+    for now, moves in zip(others, others_moves, strict=True):
+        np.testing.assert_allclose(now, expected, rtol=1e-9)
+        np.testing.assert_allclose(moves, expected_moves, rtol=1e-9)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+@pytest.mark.parametrize("hidden_layer_sizes", [(), (7,), (6, 5)])
+def test_every_measure_is_the_references(hidden_layer_sizes, measure, is_weighted):
+    parts = make_parts(4, hidden_layer_sizes)
+    engines = (ReferenceEvaluator, DeltaEvaluator, BatchedEvaluator)
+    assert_measured_alike(engines, parts, decompose("neuron", parts[0]), measure, is_weighted)
 
 
 @pytest.mark.parametrize("hidden_layer_sizes", [(20,), (12, 10)])

@@ -5,8 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import make_classification_data
-from test_engines import MEASURES, assert_same_run, make_parts, measure_block
-from test_operators import make_contest
+from test_engines import (
+    MEASURES,
+    assert_measured_alike,
+    assert_same_run,
+    make_parts,
+    measure_block,
+)
 
 from coevo import Settings, evolve
 from coevo.decomposition import decompose
@@ -16,7 +21,7 @@ from coevo.evaluation.batched import BatchedEvaluator
 from coevo.evaluation.partial import PartialEvaluator, serves
 from coevo.evaluation.parts import Parts
 from coevo.evaluation.reference import ReferenceEvaluator
-from coevo.fitness import Accuracy, CrossEntropy, CustomFitness
+from coevo.fitness import Accuracy, CrossEntropy
 from coevo.network import ACTIVATIONS, Architecture
 
 
@@ -136,46 +141,10 @@ def test_validating_a_few_moves_at_a_time_does_not_change_the_run(monkeypatch, n
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
 @pytest.mark.parametrize("name", ["neuron_outgoing", "synapse"])
 def test_every_measure_is_the_references(name, measure, is_weighted):
-    """Every part's candidates, before and after moves, on training and validation data.
-
-    Of two hidden layers one is next to the outputs, where measures have loops of their own.
-    """
-    architecture, training, validation = make_parts(4, (4, 3), 90)
-    rng = np.random.default_rng(8)
-    if measure.task == "regression":
-        training = replace(training, targets=rng.normal(size=(len(training), 4)))
-        validation = replace(validation, targets=rng.normal(size=(len(validation), 4)))
-    if is_weighted:
-        if isinstance(measure, CustomFitness):
-            measure = CustomFitness(
-                lambda y, outputs, weights: weights @ outputs[np.arange(len(y)), y]
-            )
-        training = replace(training, weights=rng.uniform(0.1, 2, len(training)))
-        validation = replace(validation, weights=rng.uniform(0.1, 2, len(validation)))
-    decomposition = decompose(SERVED[name](architecture), architecture)
-    arguments = (architecture, decomposition, measure, training, validation)
-    engines = [engine(*arguments) for engine in (ReferenceEvaluator, PartialEvaluator)]
-    for engine in engines:
-        engine.rebase(np.linspace(-1, 1, architecture.n_genes), slice(0, 50))
-    for block in decomposition.blocks:
-        vectors = rng.normal(size=(len(block), 6, decomposition.sizes[block.start]))
-        contests = [
-            make_contest(
-                vectors[:, :3].copy(), vectors[:, 3:],
-                champions=np.full(len(block), 7), from_targets=np.full((len(block), 3), 0.01),
-            )
-            for _ in engines
-        ]  # fmt: skip
-        for engine, contest in zip(engines, contests, strict=True):
-            engine.sweep(block, contest)
-            np.testing.assert_allclose(contest.fitness, contests[0].fitness, rtol=1e-9)
-            np.testing.assert_array_equal(contest.champions, contests[0].champions)
-            np.testing.assert_array_equal(contest.wins, contests[0].wins)
-    expected, now = (engine.evaluate_global_solution() for engine in engines)
-    expected_moves, moves = (engine.validate() for engine in engines)
-    assert len(moves) == len(decomposition)
-    np.testing.assert_allclose(now, expected, rtol=1e-9)
-    np.testing.assert_allclose(moves, expected_moves, rtol=1e-9)
+    """Of two hidden layers one is next to the outputs, where measures have loops of their own."""
+    parts = make_parts(4, (4, 3), 90)
+    engines = (ReferenceEvaluator, PartialEvaluator)
+    assert_measured_alike(engines, parts, decompose(name, parts[0]), measure, is_weighted)
 
 
 @pytest.mark.parametrize("name", ["neuron_outgoing", "synapse"])

@@ -18,8 +18,9 @@ from coevo.tabular import options
 from coevo.tabular.columns import as_labels, choose_inputs, infer_task, read_contents
 from coevo.tabular.job import Job, read_job, write_job
 from coevo.tabular.preprocessing import Preprocessing, inputs_of, make_transformer, most_frequent
-from coevo.tabular.reading import TableError, open_table
+from coevo.tabular.reading import open_table
 from coevo.tabular.splitting import hold_out
+from coevo.tabular.table import TableError
 
 PLAIN = "age,town,y\n1.5,Rome,a\n2.5,Oslo,b\n"
 

@@ -97,6 +97,26 @@ class Decomposition:
         genes = np.arange(len(self.layer_of_gene))
         return tuple(np.stack([genes[self.groups[i]] for i in block]) for block in self.blocks)
 
+    def compose(self, subpopulations: Sequence[Array], chosen: Array) -> Array:
+        """Put a network together from one individual of each subpopulation.
+
+        Parameters
+        ----------
+        subpopulations : arrays of shape (k, NP, genes), one for each block
+        chosen : integer array of shape (SP,)
+            Which individual of each subpopulation.
+
+        Returns
+        -------
+        array of shape (n_genes,)
+        """
+        network = np.empty(len(self.layer_of_gene), dtype=subpopulations[0].dtype)
+        blocks = zip(self.blocks, self.genes_of_blocks, subpopulations, strict=True)
+        for block, genes, individuals in blocks:
+            places = chosen[block.start : block.stop]
+            network[genes] = individuals[np.arange(len(block)), places]
+        return network
+
 
 def check_decomposition(given: object) -> None:
     """Raise unless this is a known name or a sequence, which may be one of groups of genes."""

@@ -86,3 +86,9 @@ class LimitedEvaluation:
         """Apply the asexual rule to targets and the sexual rule to trials (paper's appendix)."""
         remaining = 1.0 - self.decay
         return targets * remaining, (targets + mutants) * (0.5 * remaining)
+
+
+def penalties(vectors: Array, weight_decay: float) -> Array:
+    """Return what weight decay takes off the fitness of vectors (k, n, genes): (k, n)."""
+    squares = np.einsum("knd,knd->kn", vectors, vectors)
+    return np.asarray(squares * (weight_decay / vectors.shape[2]))

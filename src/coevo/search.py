@@ -9,123 +9,29 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 
 import numpy as np
 
 from coevo.archive import archive_replaced
-from coevo.batches import Batches, Instances
-from coevo.control import CONTROLS, Control, Memory
+from coevo.batches import Instances
+from coevo.control import CONTROLS, Control
 from coevo.decomposition import Decomposition
 from coevo.evaluation import Evaluator
-from coevo.history import Generation, History
-from coevo.inheritance import FullEvaluation, Inheritance, LimitedEvaluation
+from coevo.history import Generation
+from coevo.inheritance import FullEvaluation, Inheritance, LimitedEvaluation, penalties
 from coevo.network import Array
 from coevo.operators import STRATEGIES, draw_parents, make_trials, mean_fitness
 from coevo.reduction import choose_survivors
 from coevo.regrouping import recut
 from coevo.selection import Contest
 from coevo.settings import Settings
+from coevo.state import SearchState, draw_state
 from coevo.stopping import StopReason, on_interrupt, reached_criterion, spent_share
+from coevo.turns import Tally, Turn, plan_turns
 
 Callback = Callable[["Search"], bool | None]
 """Called after each generation; a true answer ends the run."""
-
-
-@dataclass
-class SearchState:
-    """All that changes during a search.
-
-    Attributes
-    ----------
-    rng
-        The one source of randomness.
-    batches
-        The training instances in batches, and which is next.
-    subpopulations : list of arrays of shape (k, NP, genes), one for each block
-        The individuals x_ij.
-    fitness : float64 array of shape (SP, NP)
-        Their fitness Ft.
-    champions : integer array of shape (SP,)
-        The fittest individual of each subpopulation, which is part of the global solution unless
-        means are.
-    archives : list of arrays of shape (k, n, genes), one for each block
-        Room for individuals that were replaced; n is 0 unless the strategy uses them.
-    n_archived : integer array of shape (SP,)
-        How many are in each archive.
-    control
-        What the control of F and CR remembers.
-    global_solution : array of shape (n_genes,)
-        The paper's X.
-    best_network : array of shape (n_genes,)
-        The global solution that did best on the validation set, `best_validation`, first seen in
-        generation `best_generation`.
-    generation, evaluations, seconds
-        Counters; `seconds` is the time spent in generations.
-    history
-        The generations so far.
-    gene_order : integer array of shape (n_genes,), or None
-        The genes in the order that random groups were cut from; None if the groups are not drawn.
-    """
-
-    rng: np.random.Generator
-    batches: Batches
-    subpopulations: list[Array]
-    fitness: Array
-    champions: Array
-    archives: list[Array]
-    n_archived: Array
-    control: Memory
-    global_solution: Array
-    best_network: Array
-    best_validation: float = -np.inf
-    best_generation: int = 0
-    generation: int = 0
-    evaluations: int = 0
-    seconds: float = 0.0
-    history: History = field(default_factory=History)
-    gene_order: Array | None = None
-
-
-def penalties(vectors: Array, weight_decay: float) -> Array:
-    """Return what weight decay takes off the fitness of vectors (k, n, genes): (k, n)."""
-    squares = np.einsum("knd,knd->kn", vectors, vectors)
-    return np.asarray(squares * (weight_decay / vectors.shape[2]))
-
-
-@dataclass(frozen=True)
-class _Turn:
-    """Targets of neighbouring subpopulations that can meet their trials at the same time.
-
-    Synchronously these are all targets of a block. Asynchronously it is one target of one
-    subpopulation, because the next trial may be made from the outcome.
-    """
-
-    block: int
-    rows: slice
-    subpopulations: range
-    targets: range
-    completes: bool
-
-    @property
-    def here(self) -> slice:
-        """Where the subpopulations are among all."""
-        return slice(self.subpopulations.start, self.subpopulations.stop)
-
-
-@dataclass(frozen=True)
-class _Tally:
-    """What the trials of a generation were made with and how they did: arrays of shape (SP, NP)."""
-
-    scale_factors: Array
-    crossover_rates: Array
-    wins: Array
-    gains: Array
-
-    @classmethod
-    def blank(cls, shape: tuple[int, ...]) -> _Tally:
-        """Return the tally of a generation that begins."""
-        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=bool), np.zeros(shape))
 
 
 class Search:
@@ -171,12 +77,14 @@ class Search:
         kind = CONTROLS[settings.control]
         self.control: Control = kind(**{f.name: getattr(settings, f.name) for f in fields(kind)})
         self.initial_network = initial_network
-        if state is not None and state.gene_order is not None:
+        if state is None:
+            state = draw_state(settings, decomposition, evaluator, initial_network)
+        self.state = state
+        if state.gene_order is not None:
             self._group(state.gene_order)
-        self.state = self._draw_state() if state is None else state
         self.stop_reason: StopReason | None = None
         self._turns = self._plan_turns()
-        self._begin_memories()
+        state.begin_memories(self.control, self._archive_size())
 
     def run(self) -> StopReason:
         """Search until a stopping criterion is met; Ctrl-C is one."""
@@ -280,7 +188,7 @@ class Search:
         before = state.global_solution.copy()
         self._reduce()
         self._redraw_groups()
-        tally = _Tally.blank(state.fitness.shape)
+        tally = Tally.blank(state.fitness.shape)
         moved: list[int] = []
         evaluator.rebase(before, state.batches.take(state.rng, self._batch_size()))
         for turn in self._turns:
@@ -300,7 +208,7 @@ class Search:
         self._remember(moved, validations, before)
         self._record(validations[-1] if moved else state.history.latest.validation_fitness)
 
-    def _reproduce(self, turn: _Turn, tally: _Tally) -> Contest:
+    def _reproduce(self, turn: Turn, tally: Tally) -> Contest:
         """Mutate and cross; say what targets and trials inherit."""
         settings, state = self.settings, self.state
         strategy = STRATEGIES[settings.strategy]
@@ -345,7 +253,7 @@ class Search:
             takes_means=settings.takes_means,
         )
 
-    def _learn(self, turn: _Turn, tally: _Tally, targets: Array | None) -> None:
+    def _learn(self, turn: Turn, tally: Tally, targets: Array | None) -> None:
         """Archive targets that were bettered; tell the control once all targets have been."""
         state, here = self.state, turn.here
         if targets is not None:
@@ -398,6 +306,10 @@ class Search:
         size: int = self.state.fitness.shape[1]
         return round(self.settings.archive_rate * size)
 
+    def _plan_turns(self) -> list[Turn]:
+        size: int = self.state.fitness.shape[1]
+        return plan_turns(self.decomposition.blocks, size, self.settings.synchronous)
+
     # ----------------------------------------------------------------------------- random groups
 
     def _group(self, order: Array) -> None:
@@ -423,7 +335,7 @@ class Search:
         )
         state.champions[:] = 0
         state.archives, state.control = [], {}
-        self._begin_memories()
+        state.begin_memories(self.control, self._archive_size())
         self._turns = self._plan_turns()
         self._inheritance = self.inheritance.after_redrawing()
 
@@ -479,90 +391,4 @@ class Search:
 
     def _compose(self, chosen: Array) -> Array:
         """Put a network together from the chosen individual of each subpopulation."""
-        network = np.empty_like(self.state.global_solution)
-        start = 0
-        for genes, individuals in zip(
-            self.decomposition.genes_of_blocks, self.state.subpopulations, strict=True
-        ):
-            stop = start + len(genes)
-            network[genes] = individuals[np.arange(len(genes)), chosen[start:stop]]
-            start = stop
-        return network
-
-    def _draw_state(self) -> SearchState:
-        settings = self.settings
-        rng = np.random.Generator(np.random.SFC64(settings.seed))
-        n_instances = self.evaluator.n_instances
-        if settings.limited_evaluation:
-            batches = Batches.partition(
-                rng, n_instances, settings.batch_size, settings.reshuffle_batches
-            )
-        else:
-            batches = Batches.all_instances(n_instances)
-        dtype = np.dtype(settings.dtype)
-        layers = self.decomposition.layer_of_gene
-        gene_order = None
-        if self.decomposition.is_redrawn:
-            gene_order = rng.permutation(len(layers))
-            self._group(gene_order)
-        size, sizes = settings.population_size, self.decomposition.sizes
-        reaches = np.broadcast_to(settings.initial_range, layers.max() + 1)
-        if settings.scale_initial_range:
-            reaches = reaches / np.sqrt(self.decomposition.layer_inputs)
-            reaches[0] /= self.evaluator.input_size  # activations above are about 1
-        reach = reaches[layers]
-        subpopulations = []
-        for genes in self.decomposition.genes_of_blocks:
-            individuals = rng.uniform(-1, 1, (len(genes), size, genes.shape[1]))
-            individuals *= reach[genes][:, np.newaxis]
-            if self.initial_network is not None:
-                individuals += self.initial_network[genes][:, np.newaxis]
-                individuals[:, 0] = self.initial_network[genes]
-            subpopulations.append(individuals.astype(dtype))
-        n_subpopulations = len(self.decomposition)
-        return SearchState(
-            rng=rng,
-            batches=batches,
-            subpopulations=subpopulations,
-            fitness=np.zeros((n_subpopulations, size)),
-            champions=np.zeros(n_subpopulations, dtype=np.int64),
-            archives=[],
-            n_archived=np.zeros(n_subpopulations, dtype=np.int64),
-            control={},
-            global_solution=np.zeros(sum(sizes), dtype=dtype),
-            best_network=np.zeros(sum(sizes), dtype=dtype),
-            gene_order=gene_order,
-        )
-
-    def _begin_memories(self) -> None:
-        """Make room for what is learnt, unless the search has such a memory already.
-
-        A memory of another shape belongs to another control or strategy, with which an estimator
-        went on until now.
-        """
-        state = self.state
-        fresh = self.control.begin(*state.fitness.shape)
-        shapes, others = ({n: a.shape for n, a in m.items()} for m in (fresh, state.control))
-        if shapes != others:
-            state.control = fresh
-        rooms = [
-            np.zeros((len(part), self._archive_size(), part.shape[2]), part.dtype)
-            for part in state.subpopulations
-        ]
-        if [room.shape for room in rooms] != [archive.shape for archive in state.archives]:
-            state.archives = rooms
-            state.n_archived[:] = 0
-
-    def _plan_turns(self) -> list[_Turn]:
-        size = self.state.fitness.shape[1]
-        turns = []
-        for b, block in enumerate(self.decomposition.blocks):
-            if self.settings.synchronous:
-                turns.append(_Turn(b, slice(0, len(block)), block, range(size), completes=True))
-                continue
-            for k, i in enumerate(block):
-                turns += [
-                    _Turn(b, slice(k, k + 1), range(i, i + 1), range(j, j + 1), j == size - 1)
-                    for j in range(size)
-                ]
-        return turns
+        return self.decomposition.compose(self.state.subpopulations, chosen)

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coevo import model, threads
 from coevo.batches import Batches
-from coevo.checkpoint import Checkpoint, Checkpointer
+from coevo.checkpoint import Checkpoint
+from coevo.checkpointer import Checkpointer
 from coevo.errors import check_flag, check_integer, check_real
 from coevo.estimators.checking import CheckingEstimator
 from coevo.estimators.following import (

@@ -11,9 +11,10 @@ from coevo.batches import Batches
 from coevo.decomposition import Decomposition, decompose
 from coevo.estimators.scaling import InputScaling, TargetScaling, fold, unfold
 from coevo.evaluation import Data, Evaluator
+from coevo.inheritance import penalties
 from coevo.network import Architecture, Array, Network
-from coevo.search import SearchState, penalties
 from coevo.settings import Settings
+from coevo.state import SearchState
 
 
 class ScaledData(Data):

@@ -9,7 +9,8 @@ from typing import Any
 import sklearn
 from sklearn.base import BaseEstimator
 
-from coevo.checkpoint import Checkpointer, Purpose
+from coevo.checkpoint import Purpose
+from coevo.checkpointer import Checkpointer
 from coevo.evaluation import Data
 from coevo.files import as_plain
 from coevo.network import Network

@@ -165,6 +165,10 @@ class SteppingEvaluator(ABC):
         self._fitness = fitness
         self._training = training
         self._validation = validation
+        self._prepare()
+
+    def _prepare(self) -> None:  # noqa: B027  (there may be nothing to prepare)
+        """Finish the engine, once it has its parts; refuse those that it does not serve."""
 
     @property
     def n_instances(self) -> int:

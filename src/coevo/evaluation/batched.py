@@ -17,14 +17,12 @@ import numpy as np
 
 from coevo import threads
 from coevo.batches import Instances
-from coevo.decomposition import Decomposition
 from coevo.evaluation import Data, SteppingEvaluator
 from coevo.evaluation._kernels import ACTIVATION_CODES, activate
 from coevo.evaluation._measures import measure_outputs
 from coevo.evaluation.measuring import find_measure, shares
 from coevo.evaluation.moves import Moves
-from coevo.fitness import Fitness
-from coevo.network import ACTIVATIONS, Architecture, Array
+from coevo.network import ACTIVATIONS, Array
 
 _BLOCK = 2**17  # activations of a layer held at once, unless one network has more: half a megabyte
 _GRAIN = 2**16  # activations worth waking another thread for
@@ -48,29 +46,18 @@ class Scratch(threading.local):
 class BatchedEvaluator(SteppingEvaluator):
     """The Evaluator contract by batched full passes."""
 
-    def __init__(
-        self,
-        architecture: Architecture,
-        decomposition: Decomposition,
-        fitness: Fitness,
-        training: Data,
-        validation: Data,
-    ) -> None:
-        super().__init__(
-            architecture,
-            decomposition,
-            fitness,
-            _with_small_targets(training),
-            _with_small_targets(validation),
-        )
-        self._global_solution = np.empty(0, dtype=training.inputs.dtype)
+    def _prepare(self) -> None:
+        self._training = _with_small_targets(self._training)
+        self._validation = _with_small_targets(self._validation)
+        dtype = self._training.inputs.dtype
+        self._global_solution = np.empty(0, dtype=dtype)
         self._batch = self._training
         self._activations: list[Array] = []
         self._staged: tuple[range, Sequence[Array]] = (range(0), ())
         self._moves = Moves()
         self._scratch = Scratch()
-        self._compiled_measure = find_measure(fitness, training.weights is not None)
-        self._activate = activation_function(architecture.activation, training.inputs.dtype)
+        self._compiled_measure = find_measure(self._fitness, self._training.weights is not None)
+        self._activate = activation_function(self._architecture.activation, dtype)
 
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
         """Run all networks on the training instances."""

@@ -27,12 +27,10 @@ import numpy as np
 
 from coevo import threads
 from coevo.batches import Instances
-from coevo.decomposition import Decomposition
-from coevo.evaluation import Data, _kernels, _measures, _sweeps, measuring
+from coevo.evaluation import _kernels, _measures, _sweeps, measuring
 from coevo.evaluation.batched import BatchedEvaluator, share_out_blocks, weighted_sums
 from coevo.evaluation.surroundings import Surroundings
-from coevo.fitness import Fitness
-from coevo.network import Architecture, Array
+from coevo.network import Array
 from coevo.selection import Contest
 
 _GRAIN = 200  # candidates in a product below which it gets slow
@@ -43,27 +41,21 @@ BLOCK_ELEMENTS = 4 * 2**20
 class DeltaEvaluator(BatchedEvaluator):
     """The Evaluator contract by delta evaluation, for the decomposition "neuron"."""
 
-    def __init__(
-        self,
-        architecture: Architecture,
-        decomposition: Decomposition,
-        fitness: Fitness,
-        training: Data,
-        validation: Data,
-    ) -> None:
-        if decomposition.name != "neuron":
+    def _prepare(self) -> None:
+        if self._decomposition.name != "neuron":
             raise ValueError(
                 "the delta engine serves decomposition='neuron', "
-                f"not {decomposition.name!r}; use engine='batched'"
+                f"not {self._decomposition.name!r}; use engine='batched'"
             )
-        super().__init__(architecture, decomposition, fitness, training, validation)
+        super()._prepare()
+        architecture = self._architecture
         self._matrices: list[Array] = []
-        self._surroundings = Surroundings(architecture, training.inputs)
-        self._valid_surroundings = Surroundings(architecture, validation.inputs)
+        self._surroundings = Surroundings(architecture, self._training.inputs)
+        self._valid_surroundings = Surroundings(architecture, self._validation.inputs)
         self._valid_matrices: list[Array] = []
         self._batch_shares = self._valid_shares = measuring.shares(self._validation)
         self._valid_solution = self._global_solution
-        self._buffer = np.empty(0, dtype=training.inputs.dtype)
+        self._buffer = np.empty(0, dtype=self._training.inputs.dtype)
         self._held = range(0)  # the subpopulations whose candidates' sums are in the buffer
         self._places = [
             (depth, neuron)

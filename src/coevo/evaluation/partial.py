@@ -26,12 +26,11 @@ import numpy as np
 from coevo import threads
 from coevo.batches import Instances
 from coevo.decomposition import Decomposition
-from coevo.evaluation import Data, _kernels, _measures, _part_kernels, measuring
+from coevo.evaluation import _kernels, _measures, _part_kernels, measuring
 from coevo.evaluation.batched import BatchedEvaluator, share_out_blocks
 from coevo.evaluation.delta import BLOCK_ELEMENTS
 from coevo.evaluation.parts import Parts
 from coevo.evaluation.scene import Scene
-from coevo.fitness import Fitness
 from coevo.network import Architecture, Array
 
 
@@ -54,16 +53,10 @@ class _Candidates(NamedTuple):
 class PartialEvaluator(BatchedEvaluator):
     """The Evaluator contract by delta evaluation, for groups that are parts of one neuron."""
 
-    def __init__(
-        self,
-        architecture: Architecture,
-        decomposition: Decomposition,
-        fitness: Fitness,
-        training: Data,
-        validation: Data,
-    ) -> None:
-        super().__init__(architecture, decomposition, fitness, training, validation)
-        self._parts = Parts(architecture, decomposition)
+    def _prepare(self) -> None:
+        super()._prepare()
+        decomposition = self._decomposition
+        self._parts = Parts(self._architecture, decomposition)
         if decomposition.is_redrawn or not self._parts.are_parts:
             raise ValueError(
                 "the delta engine serves decompositions whose groups are each a part of one "
@@ -71,12 +64,12 @@ class PartialEvaluator(BatchedEvaluator):
             )
         measure = self._compiled_measure
         self._counts_right = measure is not None and measure.kind == _measures.ACCURACY
-        self._is_compiled = type(fitness) in measuring.COMPILED
-        self._activation_code = _kernels.ACTIVATION_CODES[architecture.activation]
-        self._buffer = np.empty(0, dtype=training.inputs.dtype)
+        self._is_compiled = type(self._fitness) in measuring.COMPILED
+        self._activation_code = _kernels.ACTIVATION_CODES[self._architecture.activation]
+        self._buffer = np.empty(0, dtype=self._training.inputs.dtype)
         self._held = range(0)  # the subpopulations whose candidates' sums are in the buffer
         self._all_columns: Array | None = None
-        self._valid_columns = np.asfortranarray(validation.inputs)
+        self._valid_columns = np.asfortranarray(self._validation.inputs)
         self._moved: list[tuple[int, Array]] = []
 
     # ---------------------------------------------------------------------------- one generation

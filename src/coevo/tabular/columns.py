@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coevo.network import Array
-from coevo.tabular.reading import Table, TableError, import_pandas
+from coevo.tabular.table import Table, TableError, import_pandas
 
 TASKS = ("classification", "regression")
 MOST_CLASSES = 20

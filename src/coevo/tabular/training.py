@@ -26,9 +26,10 @@ from coevo.tabular.figures import draw_learning_curve
 from coevo.tabular.job import Job, read_job, write_job
 from coevo.tabular.options import FIELDS, NO_LIMIT
 from coevo.tabular.preprocessing import Preprocessing, make_transformer, most_frequent
-from coevo.tabular.reading import TableError, open_table
+from coevo.tabular.reading import open_table
 from coevo.tabular.run_folder import RunFolder, default_path
 from coevo.tabular.splitting import hold_out
+from coevo.tabular.table import TableError
 
 logger = logging.getLogger("coevo")
 

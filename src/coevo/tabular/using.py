@@ -18,8 +18,11 @@ from coevo.model import Model, ModelError
 from coevo.network import Array
 from coevo.tabular.columns import as_numbers, as_texts, check_finite, frame_of
 from coevo.tabular.preprocessing import Preprocessing, inputs_of
-from coevo.tabular.reading import CHUNK, Table, TableError, import_pandas
 from coevo.tabular.run_folder import find_model
+from coevo.tabular.table import Table, TableError, import_pandas
+
+CHUNK = 20_000
+"""Rows of a table that are held at once."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class TableModel:
     def answers(
         self, table: Table, keep: Sequence[str] = (), with_probabilities: bool = False
     ) -> Iterator[Any]:
-        """Yield data frames of answers, as many rows at a time as `reading.CHUNK` says.
+        """Yield data frames of answers, as many rows at a time as `CHUNK` says.
 
         Parameters
         ----------

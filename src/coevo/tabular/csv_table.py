@@ -1,0 +1,210 @@
+"""Reads CSV files as they are found, gzipped or not; at once or in chunks.
+
+How a file is written (encoding, delimiter, decimal mark) is found out by looking at it, and what
+had to be guessed is said in `notes`. Names of columns are made distinct here, so that the same file
+always has the same names.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import warnings
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from coevo.tabular.table import MISSING, Table, TableError, import_pandas
+
+_SAMPLE_BYTES = 2**22
+_SAMPLE_ROWS = 200
+_DELIMITERS = (",", ";", "\t", "|")
+_POINT, _COMMA = re.compile(r"[+-]?\d+\.\d+"), re.compile(r"[+-]?\d+,\d+")
+
+
+@dataclass(frozen=True)
+class CsvTable(Table):
+    """A CSV file and how it is written."""
+
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def look_at(
+        cls, path: Path, encoding: str | None, delimiter: str | None, missing: tuple[str, ...]
+    ) -> CsvTable:
+        """Find out how a file is written."""
+        notes: list[str] = []
+        if encoding is None:
+            encoding = _find_encoding(path, notes)
+        lines = _sample(path, encoding)
+        header = next((line for line in lines.splitlines() if line.strip()), None)
+        if header is None:
+            raise TableError(f"{path} is empty")
+        if delimiter is None:
+            delimiter = max(
+                _DELIMITERS, key=lambda mark: len(next(csv.reader([header], delimiter=mark)))
+            )
+        elif len(delimiter) != 1:
+            raise TableError(f"--delimiter must be one character, got {delimiter!r}")
+        reader = csv.reader(io.StringIO(lines), delimiter=delimiter, skipinitialspace=True)
+        try:
+            rows = [row for row, _ in zip(filter(any, reader), range(_SAMPLE_ROWS), strict=False)]
+        except csv.Error as error:
+            raise TableError(f"{path} cannot be read as a table: {error}") from None
+        names, unnamed, repeated = _distinct(rows[0], path, notes)
+        options: dict[str, Any] = {
+            "sep": delimiter,
+            "encoding": encoding,
+            "compression": "gzip" if _is_gzipped(path) else None,
+            "na_values": [*MISSING, *missing],
+        }
+        fields = [field.strip() for row in rows[1:] for field in row]
+        if (
+            delimiter != ","
+            and any(map(_COMMA.fullmatch, fields))
+            and not any(map(_POINT.fullmatch, fields))
+        ):
+            options["decimal"] = ","
+            notes.append(f"{path} is read with decimal commas")
+        return cls(path, names, unnamed, repeated, tuple(notes), options)
+
+    def frames(
+        self,
+        columns: Sequence[str] | None = None,
+        texts: Collection[str] = (),
+        n_rows: int | None = None,
+    ) -> Iterator[Any]:
+        """Yield data frames of these columns; see `Table.frames`."""
+        pandas = import_pandas()
+        with _table_errors(self.path):
+            read = pandas.read_csv(
+                self.path,
+                names=list(self.names),
+                header=0,
+                index_col=False,
+                usecols=None if columns is None else list(columns),
+                dtype=dict.fromkeys(texts, str),
+                skipinitialspace=True,
+                low_memory=False,
+                chunksize=n_rows,
+                **self.options,
+            )
+        if n_rows is None:
+            yield read
+            return
+        with read:
+            while True:
+                with _table_errors(self.path):
+                    frame = next(read, None)
+                if frame is None:
+                    return
+                yield frame
+
+
+def _is_gzipped(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+@contextmanager
+def _open_bytes(path: Path) -> Iterator[BinaryIO]:
+    with open(path, "rb") as file:
+        if not _is_gzipped(path):
+            yield file
+            return
+        try:
+            with gzip.open(file) as unpacked:
+                yield unpacked  # type: ignore[misc]
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise TableError(f"{path} is a damaged gzip file: {error}") from None
+
+
+def _find_encoding(path: Path, notes: list[str]) -> str:
+    """Return the encoding by the mark at the start, or the first one that the whole file fits."""
+    with _open_bytes(path) as file:
+        start = file.read(4)
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    if _fits(path, "utf-8"):
+        return "utf-8-sig"  # which also takes the byte order mark away, if there is one
+    encoding, name = ("cp1252", "Windows-1252") if _fits(path, "cp1252") else ("latin-1", "Latin-1")
+    notes.append(f"{path} is not UTF-8; it is read as {name} (--encoding says otherwise)")
+    return encoding
+
+
+def _fits(path: Path, encoding: str) -> bool:
+    with _open_bytes(path) as file:
+        text = io.TextIOWrapper(file, encoding)
+        try:
+            while text.read(2**20):
+                pass
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def _sample(path: Path, encoding: str) -> str:
+    """Return the beginning of a file as text."""
+    with _open_bytes(path) as file:
+        start = file.read(_SAMPLE_BYTES)
+    try:
+        # A character may be cut in two at the end of the sample.
+        text = io.TextIOWrapper(io.BytesIO(start), encoding, errors="ignore").read()
+    except LookupError:
+        raise TableError(f"--encoding {encoding} is unknown") from None
+    if "\0" in text:
+        raise TableError(f"{path} is not a text file; CSV (also gzipped) and Parquet can be read")
+    return text
+
+
+def _distinct(
+    given: Sequence[str], path: Path, notes: list[str]
+) -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
+    """Return names that are all different, those made up, and those that occur several times."""
+    names: list[str] = []
+    unnamed = set()
+    repeated: dict[str, list[str]] = {}
+    taken = {name.strip() for name in given}
+    for position, name in enumerate((name.strip() for name in given), start=1):
+        original = name or f"column {position}"
+        chosen, number = original, 2
+        while chosen in names or (chosen != name and chosen in taken):
+            chosen, number = f"{original}.{number}", number + 1
+        names.append(chosen)
+        if not name:
+            unnamed.add(chosen)
+        elif chosen != name:
+            repeated.setdefault(name, []).append(chosen)
+    notes += [
+        f"{path} has several columns called {name!r}; the later ones are called "
+        f"{', '.join(map(repr, others))}"
+        for name, others in repeated.items()
+    ]
+    return tuple(names), frozenset(unnamed), frozenset(repeated)
+
+
+@contextmanager
+def _table_errors(path: Path) -> Iterator[None]:
+    """Turn what pandas may say into one sentence about the file."""
+    pandas = import_pandas()
+    try:
+        with warnings.catch_warnings():
+            # It would go on after dropping the fields that are too many.
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            yield
+    except pandas.errors.ParserWarning:
+        raise TableError(f"{path} has rows with more fields than its first line") from None
+    except UnicodeDecodeError as error:
+        raise TableError(f"{path} is not written in {error.encoding}: {error.reason}") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise TableError(f"{path} is a damaged gzip file: {error}") from None
+    except pandas.errors.EmptyDataError:
+        raise TableError(f"{path} is empty") from None
+    except pandas.errors.ParserError as error:
+        what = str(error).removeprefix("Error tokenizing data. C error: ")
+        raise TableError(f"{path} cannot be read as a table: {what}") from None

@@ -1,0 +1,80 @@
+"""What is known of a table in a file before it is read, and what can be asked of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+MISSING = ("?",)
+"""What stands for a missing value besides pandas' own: the empty text, NA, N/A, NaN, null, …"""
+
+
+class TableError(ValueError):
+    """A file is not a table, or not the table that is needed."""
+
+
+@dataclass(frozen=True)
+class Table(ABC):
+    """A table in a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    names
+        What its columns are called, all different.
+    unnamed
+        Which of them have no name in the file and are called by their position.
+    repeated
+        Which occur several times in the file; the later ones got a number.
+    notes
+        What had to be guessed, each in a sentence.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    unnamed: frozenset[str] = frozenset()
+    repeated: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    @abstractmethod
+    def frames(
+        self,
+        columns: Sequence[str] | None = None,
+        texts: Collection[str] = (),
+        n_rows: int | None = None,
+    ) -> Iterator[Any]:
+        """Yield data frames of these columns.
+
+        Parameters
+        ----------
+        columns
+            Which to read; all if None.
+        texts
+            Which to take as texts, whatever they look like.
+        n_rows
+            How many rows at a time; all of them in one frame if None.
+        """
+
+    def check_columns(self, needed: Sequence[str], why: str) -> None:
+        """Raise an error that names the columns which are needed and not there."""
+        lacking = [name for name in needed if name not in self.names]
+        if lacking:
+            raise TableError(
+                f"{self.path} has no {_list_names(lacking)}, {why}; its columns are "
+                f"{', '.join(map(repr, self.names[:20]))}{', …' if len(self.names) > 20 else ''}"
+            )
+
+
+def _list_names(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
+    return f"column {shown}" if len(names) == 1 else f"columns {shown}"
+
+
+def import_pandas() -> Any:
+    """Return the module; it is slow to import, and a library's user may do without."""
+    return import_module("pandas")
