@@ -353,7 +353,9 @@ def draw(content: dict, path: Path) -> None:
         figure, axes = plt.subplots(figsize=(7.6, 4.4))
         figure.subplots_adjust(left=0.075, right=0.735, bottom=0.115, top=0.92)
         seconds = [p["seconds"] for outcome in outcomes.values() for p in outcome["points"]]
-        axes.set(xscale="log", xlim=(0.9 * min(seconds), 1.05 * max(seconds)), ylim=(low, high))
+        axes.set(
+            xscale="log", xlim=(0.9 * min(0.1, *seconds), 1.05 * max(seconds)), ylim=(low, high)
+        )
         ends = [100 * outcome["points"][-1]["test"] for outcome in outcomes.values()]
         places = spread(ends, 0.052 * (high - low), low, high)
         for (name, outcome), end, place in zip(outcomes.items(), ends, places, strict=True):
@@ -380,6 +382,7 @@ def draw(content: dict, path: Path) -> None:
                 },
             )  # fmt: skip
         axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("")
         axes.set(xlabel="seconds of searching", ylabel="test accuracy, %")
         axes.set_title(f"HAR, {'-'.join(map(str, SHAPE))}", loc="left")
         figure.savefig(path, dpi=150)
