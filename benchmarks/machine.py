@@ -1,15 +1,19 @@
-"""Says what a benchmark ran on."""
+"""Says what a benchmark ran on, and how much of it other processes took."""
 
 from __future__ import annotations
 
 import datetime
 import os
 import platform
+import time
 from pathlib import Path
 
 import numba
 import numpy as np
 from threadpoolctl import threadpool_info
+
+QUIET_SECONDS = 0.5
+QUIET_CORES = 0.1
 
 
 def processor() -> str:
@@ -33,3 +37,39 @@ def describe_machine() -> str:
         f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}, "
         f"{blas.get('internal_api', 'unknown BLAS')} {blas.get('version', '')}."
     )
+
+
+def busy_seconds() -> float | None:
+    """Return the processor time the whole machine has spent, where /proc/stat tells."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return None
+    times = [int(field) for field in stat.read_text().split("\n", 1)[0].split()[1:9]]
+    idle = times[3] + times[4]
+    return (sum(times) - idle) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_quiet(patience: float) -> None:
+    """Return when the machine does nothing while this process sleeps, or when patience is over."""
+    end = time.perf_counter() + patience
+    busy = busy_seconds()
+    while busy is not None and time.perf_counter() < end:
+        time.sleep(QUIET_SECONDS)
+        before, busy = busy, busy_seconds()
+        if busy - before < QUIET_CORES * QUIET_SECONDS:
+            return
+
+
+class Others:
+    """How much of the processor other processes take from now on."""
+
+    def __init__(self) -> None:
+        self._busy, self._own = busy_seconds(), time.process_time()
+        self._began = time.perf_counter()
+
+    def cores(self) -> float | None:
+        """Return how many cores they took on average, where the operating system tells."""
+        now, busy, own = time.perf_counter(), busy_seconds(), time.process_time()
+        if busy is None or self._busy is None:
+            return None
+        return max(0.0, (busy - self._busy) - (own - self._own)) / (now - self._began)
