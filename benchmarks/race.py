@@ -214,7 +214,8 @@ RUNNERS = {
     ),
     "cosyne": Runner(
         "EvoTorch", "CoSyNE", "evotorch", by(libraries.run_cosyne, mutation_stdev=0.1),
-        "mutations of 0.1 × the initial range", VERMILION, (0, (3, 1)), "D",
+        "half the genes mutate, by 0.1 × the initial range; tournaments of 4; one elite",
+        VERMILION, (0, (3, 1)), "D",
     ),
     "snes": Runner(
         "EvoTorch", "SNES", "evotorch",
