@@ -77,6 +77,7 @@ def settings_for(variant, hidden_layer_sizes, **changes):
         "max_generations": 9,
         "seed": 11,
         "dtype": "float64",
+        "representative": "best",
     }
     return variant_settings(variant, **defaults | changes)  # fmt: skip
 

@@ -61,7 +61,7 @@ def prepare(variant, subpopulations, fitness, champions, rng, **changes):
     architecture = Architecture(1, (), 2)
     settings = variant_settings(
         variant, hidden_layer_sizes=(), population_size=4, scale_factor=0.5, crossover_rate=0.5,
-        decay=0.5, batch_size=4, dtype="float64", **changes,
+        decay=0.5, batch_size=4, dtype="float64", representative="best", **changes,
     )  # fmt: skip
     decomposition = decompose(settings.decomposition, architecture)
     data = Data(X, Y)

@@ -58,7 +58,7 @@ def settings_for(hidden_layer_sizes, decomposition, **changes):
     defaults = {
         "hidden_layer_sizes": hidden_layer_sizes, "decomposition": decomposition,
         "population_size": 8, "batch_size": 40, "max_evaluations": None, "max_generations": 9,
-        "seed": 4, "dtype": "float64",
+        "seed": 4, "dtype": "float64", "representative": "best",
     }  # fmt: skip
     return Settings(**defaults | changes)
 

@@ -78,7 +78,7 @@ def make_search(**changes):
     defaults = {
         "hidden_layer_sizes": (4,), "decomposition": "random", "group_size": 5,
         "redraw_groups_every": 3, "population_size": 6, "batch_size": 20,
-        "max_evaluations": None, "max_generations": 7, "seed": 3,
+        "max_evaluations": None, "max_generations": 7, "seed": 3, "representative": "best",
     }  # fmt: skip
     settings = Settings(**defaults | changes)
     architecture = Architecture(4, (4,), 3)
