@@ -9,8 +9,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
+# Two test processes, each with its own files: those of one file share what takes long to make.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 	# The compiled loops once more as plain Python, which checks every index.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q \
 	    tests/test_operators.py tests/test_control.py tests/test_kernels.py \
@@ -59,7 +60,7 @@ defaults ablation: %: $(VENV)/.dev
 	$(BIN)/coevo study report benchmarks/plans/$@.toml --store out/$@.sqlite --output out/$@
 	if [ $@ = ablation ]; then $(BIN)/python benchmarks/ablation.py; fi
 
-# Five minutes of evolution on MNIST beside backpropagation, a quarter of an hour in all.
+# Ten minutes of evolution on MNIST beside backpropagation, a quarter of an hour in all.
 mnist: $(VENV)/.dev
 	$(BIN)/python benchmarks/mnist.py
 

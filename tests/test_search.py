@@ -325,3 +325,30 @@ def test_individuals_that_took_no_part_are_never_the_fittest(fitness, expected):
     assert counts.max() > 10
     assert left_out == (fitness.min() if expected is None else expected)
     assert (fitness[np.arange(len(fitness)), search.state.champions] > left_out).all()
+
+
+@pytest.mark.parametrize(
+    ("decomposition", "representative", "expected"),
+    [
+        ("neuron", "auto", True),
+        ("synapse", "auto", True),
+        ("whole", "auto", False),
+        ("layer", "auto", False),
+        ([[0, 1], [2]], "auto", True),
+        ("whole", "mean", True),
+        ("neuron", "best", False),
+    ],
+)
+def test_means_represent_parts_of_neurons_by_default(decomposition, representative, expected):
+    settings = Settings(decomposition=decomposition, representative=representative)
+    assert settings.takes_means == expected
+
+
+def test_the_global_solution_is_made_of_means():
+    search = make_search(small(representative="mean"))
+    search.run()
+    state = search.state
+    for block, individuals in zip(search.decomposition.blocks, state.subpopulations, strict=True):
+        for i, members in zip(block, individuals, strict=True):
+            part = state.global_solution[search.decomposition.groups[i]]
+            np.testing.assert_allclose(part, members.mean(axis=0), rtol=1e-5, atol=1e-6)

@@ -191,6 +191,7 @@ def test_bad_data_is_named(data, position, value, message):
         ({"activation": "swish"}, ValueError, "activation='swish' is unknown; .*tanh, sigmoid"),
         ({"fitness": "luck"}, ValueError, "fitness='luck' is unknown; choose one of accuracy"),
         ({"strategy": "rand/7"}, ValueError, "strategy='rand/7' is unknown; choose one of rand/1"),
+        ({"representative": "median"}, ValueError, "representative='median' is unknown; .* best"),
         ({"crossover": "x"}, ValueError, "crossover='x' is unknown; .* binomial, exponential"),
         ({"dtype": "float16"}, ValueError, "dtype='float16' is unknown; .* float32, float64"),
         ({"decomposition": "x"}, ValueError, "decomposition='x' is unknown"),
