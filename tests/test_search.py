@@ -328,20 +328,24 @@ def test_individuals_that_took_no_part_are_never_the_fittest(fitness, expected):
 
 
 @pytest.mark.parametrize(
-    ("decomposition", "representative", "expected"),
+    ("changes", "expected"),
     [
-        ("neuron", "auto", True),
-        ("synapse", "auto", True),
-        ("whole", "auto", False),
-        ("layer", "auto", False),
-        ([[0, 1], [2]], "auto", True),
-        ("whole", "mean", True),
-        ("neuron", "best", False),
+        ({}, True),
+        ({"fitness": "margin"}, True),
+        ({"fitness": "squared_error"}, True),
+        ({"fitness": "accuracy"}, False),
+        ({"fitness": "f1"}, False),
+        ({"fitness": lambda targets, outputs: 0.0}, False),
+        ({"limited_evaluation": False}, False),
+        ({"decomposition": "whole"}, False),
+        ({"decomposition": "synapse"}, False),
+        ({"decomposition": [[0, 1], [2]]}, False),
+        ({"decomposition": "whole", "representative": "mean"}, True),
+        ({"representative": "best"}, False),
     ],
 )
-def test_means_represent_parts_of_neurons_by_default(decomposition, representative, expected):
-    settings = Settings(decomposition=decomposition, representative=representative)
-    assert settings.takes_means == expected
+def test_means_represent_where_they_were_found_better(changes, expected):
+    assert Settings(**changes).takes_means == expected
 
 
 def test_the_global_solution_is_made_of_means():

@@ -24,6 +24,8 @@ class Fitness(ABC):
     name: ClassVar[str]
     task: ClassVar[str] = "classification"
     """What the targets are: class indices ("classification") or numbers ("regression")."""
+    is_graded: ClassVar[bool] = False
+    """Whether every better output is a better fitness, not only one that turns an answer."""
 
     @abstractmethod
     def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
@@ -200,6 +202,7 @@ class CrossEntropy(Fitness):
     """The mean logarithm of the probability given to the right class, outputs through softmax."""
 
     name: ClassVar[str] = "cross_entropy"
+    is_graded: ClassVar[bool] = True
 
     def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
         """Return minus the log loss."""
@@ -221,6 +224,7 @@ class ClippedMargin(Fitness):
 
     limit: float = 1.0
     name: ClassVar[str] = "margin"
+    is_graded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_real("limit", self.limit, 0, above=True)
@@ -287,6 +291,7 @@ class ErrorFitness(Fitness):
 
     units: tuple[float, ...] | None = None
     task: ClassVar[str] = "regression"
+    is_graded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for unit in self.units or ():

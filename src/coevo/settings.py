@@ -15,7 +15,6 @@ from coevo.operators import CROSSOVERS, STRATEGIES
 from coevo.selection import REPRESENTATIVES
 
 DTYPES = ("float32", "float64")
-_OF_MANY_NEURONS = ("whole", "layer")  # decompositions whose individuals are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +89,8 @@ class Settings:
     representative
         What stands for a subpopulation in the global solution: its "best" individual, as in the
         paper, or the "mean" of its individuals, which depends less on the luck of a batch. "auto"
-        takes means unless the decomposition is whole or layer: individuals of many neurons may do
-        the same with other neurons, and the mean of two such does nothing of the kind.
+        takes means where they were found to be better (docs/tuning.md): for neurons, under limited
+        evaluation, by a fitness that grades outputs (cross-entropy, margin, errors).
     sampling_rounds
         How many random networks, as a multiple of NP, the initial fitness is averaged over (the
         paper's `trial`); not used if there is only one subpopulation.
@@ -283,7 +282,8 @@ class Settings:
         """Whether subpopulations are represented by their mean."""
         if self.representative != "auto":
             return self.representative == "mean"
-        return not isinstance(self.decomposition, str) or self.decomposition not in _OF_MANY_NEURONS
+        is_by_neuron = isinstance(self.decomposition, str) and self.decomposition == "neuron"
+        return is_by_neuron and self.limited_evaluation and find_fitness(self.fitness).is_graded
 
     @property
     def has_end(self) -> bool:
