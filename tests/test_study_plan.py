@@ -111,6 +111,12 @@ def test_key_tells_runs_apart_and_nothing_else():
     assert Run("WBC", "DE", settings, 1, by_group=True).key != run.key
 
 
+def test_runs_say_what_represents_a_subpopulation(tmp_path):
+    experiment = read_plan(write_plan(tmp_path)).experiments[0]
+    said = {row.label: row.runs[0].settings.get("representative") for row in experiment.rows}
+    assert said == {"LECCDE": "mean", "CCDE": "best", "backprop": None}
+
+
 def test_key_tells_apart_runs_on_data_that_were_scaled_differently(monkeypatch):
     run = Run("MNIST", "DE", {}, 1)
     key = run.key

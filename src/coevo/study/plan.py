@@ -287,6 +287,8 @@ def _settings(
         if settings.max_evaluations is None:
             raise PlanError("share needs max_evaluations, of which it is a share")
         values["max_evaluations"] = round(share * settings.max_evaluations)
+    # Results are kept: what they stand for must not change with what "auto" chooses.
+    values["representative"] = "mean" if settings.takes_means else "best"
     del values["seed"], values["n_threads"]
     return values
 
