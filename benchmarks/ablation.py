@@ -19,6 +19,7 @@ from coevo.study.plan import read_plan
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
+REACH = 10  # points below the defaults' median that the figure shows; beyond, an arrowhead
 
 
 def collect() -> dict[str, dict[str, np.ndarray]]:
@@ -63,22 +64,28 @@ def write_table(found: dict[str, dict[str, np.ndarray]]) -> str:
 
 
 def draw(found: dict[str, dict[str, np.ndarray]], path: Path) -> None:
-    labels = list(next(iter(found.values())))[::-1]
+    labels = list(dict.fromkeys(label for rows in found.values() for label in rows))[::-1]
     with plt.rc_context(LOOK):
         figure, panels = plt.subplots(
-            1, len(found), figsize=(3.3 * len(found) + 1.4, 0.22 * len(labels) + 1), sharey=True,
+            1, len(found), figsize=(1.9 * len(found) + 2.4, 0.2 * len(labels) + 1), sharey=True,
             layout="constrained", squeeze=False,
         )  # fmt: skip
         for axes, (name, rows) in zip(panels[0], found.items(), strict=True):
-            axes.axvline(np.median(rows["defaults"][:, 0]), color="#0072B2", linewidth=1)
+            usual = np.median(rows["defaults"][:, 0])
+            axes.axvline(usual, color="#0072B2", linewidth=1)
+            edge = usual - REACH
             for place, label in enumerate(labels):
                 if label not in rows:
                     continue
                 test = rows[label][:, 0]
                 colour = "#0072B2" if label == "defaults" else "#444444"
-                axes.plot([test.min(), test.max()], [place] * 2, color=colour, linewidth=1)
+                if np.median(test) < edge:
+                    axes.plot(edge, place, "<", color=colour, markersize=5, clip_on=False)
+                    continue
+                axes.plot([max(test.min(), edge), test.max()], [place] * 2, color=colour, lw=1)
                 axes.plot(np.median(test), place, "o", color=colour, markersize=5)
             axes.set(title=name, xlabel="test accuracy, %", yticks=range(len(labels)))
+            axes.set_xlim(left=edge)
             axes.set_yticklabels(labels)
         figure.savefig(path, dpi=150)
         plt.close(figure)
