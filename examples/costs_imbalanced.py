@@ -37,8 +37,9 @@ def compare(seed: int, budget: int) -> dict[str, float]:
         X, y, test_size=0.5, stratify=y, random_state=seed
     )
     evolved = CoevoClassifier(
-        HIDDEN, fitness=Profit(-COSTS), max_evaluations=budget, random_state=seed
-    ).fit(X_train, y_train)
+        HIDDEN, fitness=Profit(-COSTS), representative="mean", max_evaluations=budget,
+        random_state=seed,
+    ).fit(X_train, y_train)  # fmt: skip
     trained = make_pipeline(
         MinMaxScaler((-1, 1)),
         MLPClassifier(HIDDEN, activation="tanh", max_iter=2_000, random_state=seed),

@@ -254,6 +254,15 @@ def test_ctrl_c_returns_the_best_so_far():
     assert signal.getsignal(signal.SIGINT) is handler
 
 
+@pytest.fixture
+def heeds_ctrl_c():
+    """A shell that starts tests in the background has Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c_twice_does_not_wait_for_the_generation():
     class Impatient(ReferenceEvaluator):
         def validate(self):
