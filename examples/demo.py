@@ -208,6 +208,7 @@ def main() -> None:
     for run in runs:
         table.add_row(*run.cells)
     console.print(table)
+    console.print("One run says little about accuracy: `make reproduce-wbc` does 20 of each.")
     write_page(arguments.page, runs, data)
     console.print(f"A picture of the four runs is in {arguments.page}", soft_wrap=True)
 

@@ -6,7 +6,9 @@ import sys
 import textwrap
 
 import joblib
+import numba
 import pytest
+from numba.core.event import Listener, install_listener
 
 from coevo import compiling, threads
 
@@ -86,6 +88,32 @@ print(sum(sweep_hidden.stats.cache_misses.values()), sum(sweep_hidden.stats.cach
     second = run_python(report, NUMBA_CACHE_DIR=str(tmp_path))
     assert first.split() == ["1", "0"]
     assert second.split() == ["0", "1"]
+
+
+def test_the_clock_stands_still_while_kernels_are_compiled(monkeypatch, no_jit):
+    if no_jit:
+        pytest.skip("nothing is compiled")
+    now = [100.0]
+    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
+    began = compiling.clock()
+    with install_listener("numba:compile", Ticking(now)):
+        numba.njit(lambda x: x + 1)(1)
+    assert now[0] >= 102
+    now[0] += 3
+    assert compiling.clock() - began == 3
+
+
+class Ticking(Listener):
+    """Lets two seconds pass within each compilation."""
+
+    def __init__(self, now):
+        self.now = now
+
+    def on_start(self, event):
+        self.now[0] += 2
+
+    def on_end(self, event):
+        pass
 
 
 NO_CACHE_FOLDER = """

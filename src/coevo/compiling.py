@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from numba import njit
-from numba.core.event import Listener, install_listener
+from numba.core.event import Listener, install_listener, register
 
 COMPILING = "compiling kernels, once"
 """What people are told while Numba compiles; the first run on a machine would seem to hang."""
@@ -66,3 +67,34 @@ def watching(tell: Callable[[str], None]) -> Iterator[None]:
     """Call `tell` with the name of each kernel that has to be compiled within this context."""
     with install_listener("numba:compile", _Watcher(tell)):
         yield
+
+
+class _Stopwatch(Listener):
+    """Adds up the seconds in which kernels are compiled."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+        self._began = 0.0
+
+    def on_start(self, event: Any) -> None:
+        if self._depth == 0:
+            self._began = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0:  # compiling a kernel compiles those it calls
+            self.seconds += time.perf_counter() - self._began
+
+
+_stopwatch = _Stopwatch()
+register("numba:compile", _stopwatch)  # type: ignore[no-untyped-call]
+
+
+def clock() -> float:
+    """Return a time in seconds that stands still while kernels are compiled.
+
+    A budget of seconds is for searching. On a new machine compiling could use it up.
+    """
+    return time.perf_counter() - _stopwatch.seconds

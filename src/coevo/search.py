@@ -7,7 +7,6 @@ population or many (CC); the inheritance says whether evaluation is limited (LE)
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from coevo.archive import archive_replaced
 from coevo.batches import Instances
+from coevo.compiling import clock
 from coevo.control import CONTROLS, Control
 from coevo.decomposition import Decomposition
 from coevo.evaluation import Evaluator
@@ -370,7 +370,7 @@ class Search:
             Generation(
                 state.generation,
                 state.evaluations,
-                state.seconds + time.perf_counter() - self._began,
+                state.seconds + clock() - self._began,
                 self.evaluator.evaluate_global_solution(),
                 float(validation_fitness),
                 state.best_validation,
@@ -378,9 +378,9 @@ class Search:
         )
 
     def _timed(self, part: Callable[[], None]) -> None:
-        self._began = time.perf_counter()
+        self._began = clock()
         part()
-        self.state.seconds += time.perf_counter() - self._began
+        self.state.seconds += clock() - self._began
 
     def _is_over(self) -> bool:
         state = self.state

@@ -111,7 +111,8 @@ class Settings:
     max_generations
         End after this many generations.
     max_seconds
-        End after the first generation with which the search has taken this long.
+        End after the first generation with which the search has taken this long; compiling kernels
+        does not count.
     target_fitness
         End once the validation fitness is at least this.
     patience

@@ -311,7 +311,7 @@ def _summary(report: Report) -> Iterator[str]:
     yield (
         f"{metrics['evaluations']:,} evaluations in {metrics['generations']:,} generations and "
         f"{metrics['seconds']:.1f} s, ended by {end}; best {fitness['measure']} "
-        f"on validation {fitness['validation']:.4g}"
+        f"on the {fitness['chosen_on']} part {fitness['validation']:.4g}"
     )
     yield ""
     yield from measuring.table_of(metrics["parts"])

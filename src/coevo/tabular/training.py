@@ -117,7 +117,7 @@ def prepare(job: Job) -> tuple[Job, Examples]:
         )
     columns, further = choose_inputs(contents.inputs.iloc[training], job.categorical)
     notes += further
-    if round(job.validation_fraction * len(training)) < MIN_VALIDATION:
+    if not _is_validated(job, len(training)):
         notes.append(
             f"a validation part would have fewer than {MIN_VALIDATION} rows, so the network is "
             "chosen on the training part"
@@ -134,6 +134,11 @@ def prepare(job: Job) -> tuple[Job, Examples]:
     )
 
 
+def _is_validated(job: Job, n_rows: int) -> bool:
+    """Whether a part of the training rows is kept to choose the network by."""
+    return round(job.validation_fraction * n_rows) >= MIN_VALIDATION
+
+
 def _check_classes(target: Array, name: str) -> None:
     classes = np.unique(target)
     if len(classes) < 2:
@@ -141,9 +146,11 @@ def _check_classes(target: Array, name: str) -> None:
             f"the target {name!r} holds one class only ({classes[0]!s}); there must be two or more"
         )
     if len(classes) > max(2, len(target) // 2):
+        is_text = not np.issubdtype(target.dtype, np.number)
+        advice = "choose another --target" if is_text else "for a quantity choose --task regression"
         raise TableError(
             f"the target {name!r} holds {len(classes)} classes in {len(target)} rows, too many to "
-            "learn; for a quantity choose --task regression"
+            f"learn; {advice}"
         )
 
 
@@ -288,6 +295,7 @@ def _measure(job: Job, examples: Examples, pipeline: Pipeline) -> dict[str, Any]
             "measure": job.settings["fitness"],
             "training": estimator.train_fitness_,
             "validation": estimator.validation_fitness_,
+            "chosen_on": "validation" if _is_validated(job, len(examples.training)) else "training",
         },
         "parts": dict(_measure_parts(examples, pipeline)),
         "stop_reason": estimator.stop_reason_,
@@ -343,7 +351,7 @@ def _save(
         folder.learning_curve,
         estimator.history_,
         str(job.settings["fitness"]),
-        f"{job.target}: {metrics['evaluations']:,} evaluations, best on validation "
-        f"{metrics['fitness']['validation']:.4g}",
+        f"{job.target}: {metrics['evaluations']:,} evaluations, best on the "
+        f"{metrics['fitness']['chosen_on']} part {metrics['fitness']['validation']:.4g}",
     )
     logger.info("wrote %s", folder.path)
