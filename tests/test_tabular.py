@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from coevo import CoevoClassifier, CoevoRegressor, Settings
 from coevo.model import ModelError
 from coevo.tabular import options
-from coevo.tabular.columns import as_labels, choose_inputs, infer_task, read_contents
+from coevo.tabular.columns import (
+    as_labels,
+    choose_inputs,
+    infer_task,
+    note_scattered,
+    read_contents,
+)
 from coevo.tabular.job import Job, read_job, write_job
 from coevo.tabular.preprocessing import Preprocessing, inputs_of, make_transformer, most_frequent
 from coevo.tabular.reading import open_table
@@ -213,6 +219,18 @@ def test_columns_that_tell_nothing_are_left_out():
     assert choose_inputs(frame, ["id"])[0] == ["id", "flag", "number"]
     with pytest.raises(TableError, match="no column is left"):
         choose_inputs(frame[["same", "none"]])
+
+
+def test_texts_of_which_few_rows_keep_theirs_are_pointed_out():
+    days = pd.Series(pd.date_range("2020-01-01", periods=100).strftime("%Y-%m-%d"), dtype=object)
+    inputs = pd.DataFrame({"first day": days, "x": range(100)})
+    inputs["town"] = np.array(["Rome", "Oslo"] * 50, dtype=object)
+    (note,) = note_scattered(inputs, list(inputs), 20)
+    assert note == (
+        "'first day' holds 100 different texts, and the 20 most frequent, which are kept, cover "
+        "20% of the rows; --drop 'first day' leaves it out"
+    )
+    assert note_scattered(inputs, ["x", "town"], 20) == []
 
 
 def test_rows_are_held_out_by_class():

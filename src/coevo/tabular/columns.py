@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -230,6 +231,26 @@ def choose_inputs(inputs: Any, asked_for: Collection[str] = ()) -> tuple[list[st
     if not kept:
         raise TableError(f"no column is left to learn from ({'; '.join(notes)})")
     return kept, notes
+
+
+def note_scattered(inputs: Any, columns: Sequence[str], max_categories: int) -> list[str]:
+    """Say in which columns of texts most rows hold none of the categories that are kept.
+
+    Dates and sums of money with a currency come as such texts.
+    """
+    notes = []
+    for name in columns:
+        if inputs[name].dtype != object:
+            continue
+        counts = inputs[name].value_counts(dropna=False)
+        share = counts.iloc[:max_categories].sum() / len(inputs)
+        if share < 0.5:
+            notes.append(
+                f"{name!r} holds {len(counts):,} different texts, and the {max_categories} most "
+                f"frequent, which are kept, cover {share:.0%} of the rows; "
+                f"--drop {shlex.quote(name)} leaves it out"
+            )
+    return notes
 
 
 def _shorten(names: Sequence[str]) -> str:

@@ -21,7 +21,13 @@ from coevo.estimators.scoring import ClassAnswers, NumberAnswers, resolve_fitnes
 from coevo.network import Array
 from coevo.search import Callback
 from coevo.tabular import measuring
-from coevo.tabular.columns import as_labels, choose_inputs, infer_task, read_contents
+from coevo.tabular.columns import (
+    as_labels,
+    choose_inputs,
+    infer_task,
+    note_scattered,
+    read_contents,
+)
 from coevo.tabular.figures import draw_learning_curve
 from coevo.tabular.job import Job, read_job, write_job
 from coevo.tabular.options import FIELDS, NO_LIMIT
@@ -117,6 +123,7 @@ def prepare(job: Job) -> tuple[Job, Examples]:
         )
     columns, further = choose_inputs(contents.inputs.iloc[training], job.categorical)
     notes += further
+    notes += note_scattered(contents.inputs.iloc[training], columns, job.max_categories)
     if not _is_validated(job, len(training)):
         notes.append(
             f"a validation part would have fewer than {MIN_VALIDATION} rows, so the network is "
