@@ -195,7 +195,7 @@ def test_all_formats_predict_the_same(house, coevo, tmp_path):
     answers = set()
     for name in ("a.csv", "a.csv.gz", "b.csv", "a.parquet", "c.csv"):
         done = coevo("predict", folder / "run", name, "--output", "out.csv")
-        assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+        assert (done.exit_code, done.stdout, done.stderr) == (0, "wrote out.csv\n", "")
         answers.add((tmp_path / "out.csv").read_text())
     assert len(answers) == 1
     assert len(answers.pop().splitlines()) == 401

@@ -227,7 +227,7 @@ def choose_inputs(inputs: Any, asked_for: Collection[str] = ()) -> tuple[list[st
             reasons.setdefault("text that never repeats", []).append(name)
         else:
             kept.append(name)
-    notes = [f"left out, {why}: {_shorten(names)}" for why, names in reasons.items()]
+    notes = [f"left out, {why}: {shorten(names)}" for why, names in reasons.items()]
     if not kept:
         raise TableError(f"no column is left to learn from ({'; '.join(notes)})")
     return kept, notes
@@ -253,7 +253,8 @@ def note_scattered(inputs: Any, columns: Sequence[str], max_categories: int) -> 
     return notes
 
 
-def _shorten(names: Sequence[str]) -> str:
+def shorten(names: Sequence[str]) -> str:
+    """List names, the first ten of many."""
     return ", ".join(map(repr, names[:10])) + (
         f" and {len(names) - 10} more" if len(names) > 10 else ""
     )

@@ -210,6 +210,7 @@ def predict(
     parts = csv_parts(loaded.answers(table, keep or (), proba))
     if output is not None:
         write_atomically(output, parts)
+        typer.echo(f"wrote {output}")
         return
     for part in parts:
         sys.stdout.buffer.write(part)
@@ -276,16 +277,20 @@ class _Teller:
 
     def beginning(self, job: Job, examples: Examples, folder: RunFolder) -> None:
         """Say what is about to be learned from what."""
+        from coevo.tabular.columns import shorten  # noqa: PLC0415 - keeps --help fast
+
         self.folder = folder
         assert self.display is not None
         self.display.say("evolving")
         if self._as_json:
             return
-        n_texts = len([name for name in examples.inputs if examples.inputs[name].dtype == object])
-        n_numbers = examples.inputs.shape[1] - n_texts
+        texts = [name for name in examples.inputs if examples.inputs[name].dtype == object]
+        n_numbers = examples.inputs.shape[1] - len(texts)
+        which = f" ({shorten(texts)})" if texts else ""
         lines = [
             f"{Path(job.data or '').name}: {len(examples.training)} rows to train on, "
-            f"{len(examples.test)} to test on, {n_numbers} columns of numbers, {n_texts} of texts",
+            f"{len(examples.test)} to test on, {n_numbers} columns of numbers, {len(texts)} of "
+            f"texts{which}",
             f"{examples.task}, because {examples.reason}",
             *(f"note: {note}" for note in examples.notes),
         ]
@@ -313,6 +318,10 @@ def _summary(report: Report) -> Iterator[str]:
         f"{metrics['seconds']:.1f} s, ended by {end}; best {fitness['measure']} "
         f"on the {fitness['chosen_on']} part {fitness['validation']:.4g}"
     )
+    is_improving = fitness["improved_at"] > 0.9 * metrics["evaluations"]
+    if is_improving and fitness["chosen_on"] == "validation" and not report.was_interrupted:
+        more = f"coevo train --resume {shlex.quote(str(folder.path))}"
+        yield f"it was still improving: `{more}` with a larger budget goes on"
     yield ""
     yield from measuring.table_of(metrics["parts"])
     if "test" in metrics["parts"]:

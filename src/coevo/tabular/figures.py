@@ -79,7 +79,7 @@ def _plot_history(axes: Axes, history: Mapping[str, Array], fitness: str) -> Non
         lw=1.8,
         label="best on validation",
     )
-    axes.set(xlabel="evaluations", ylabel=fitness)
+    axes.set(xlabel="evaluations", ylabel=f"{fitness}, higher is better")
     axes.locator_params(axis="x", nbins=5)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.legend(loc="lower right")

@@ -64,7 +64,9 @@ class RunFolder:
     def begin(cls, path: Path) -> RunFolder:
         """Make the folder of a new run; one that is there already must be empty."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            advice = f"; go on with --resume {path}" if (path / "settings.toml").exists() else ""
+            advice = "; choose another --output"
+            if (path / "settings.toml").exists():
+                advice += f", or go on with --resume {path}"
             raise FileExistsError(f"{path} is there already and is not an empty folder{advice}")
         path.mkdir(parents=True, exist_ok=True)
         return cls(path)

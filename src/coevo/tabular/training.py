@@ -104,7 +104,7 @@ def prepare(job: Job) -> tuple[Job, Examples]:
     notes = list(contents.notes)
     task, reason = infer_task(contents.target, job.target)
     if job.task is not None:
-        task, reason = job.task, "--task says so"
+        task, reason = job.task, "the settings say so"
     target = contents.target
     if task == "classification":
         target = as_labels(target)
@@ -302,6 +302,7 @@ def _measure(job: Job, examples: Examples, pipeline: Pipeline) -> dict[str, Any]
             "measure": job.settings["fitness"],
             "training": estimator.train_fitness_,
             "validation": estimator.validation_fitness_,
+            "improved_at": int(history["evaluations"][history["best_validation"].argmax()]),
             "chosen_on": "validation" if _is_validated(job, len(examples.training)) else "training",
         },
         "parts": dict(_measure_parts(examples, pipeline)),
