@@ -585,3 +585,20 @@ def test_the_library_prints_nothing(house, tmp_path, capfd, caplog):
         train(job, tmp_path / "run")
     assert capfd.readouterr() == ("", "")
     assert "classification because 'bought' holds text" in caplog.text
+
+
+def test_ctrl_c_while_the_parts_are_imported():
+    code = """
+import sys
+
+class Impatient:
+    def find_spec(self, name, path=None, target=None):
+        if name == "coevo.cli":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Impatient())
+from coevo.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "coevo: interrupted\n")

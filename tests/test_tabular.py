@@ -221,6 +221,13 @@ def test_columns_that_tell_nothing_are_left_out():
         choose_inputs(frame[["same", "none"]])
 
 
+def test_a_workbook_is_recognised(tmp_path):
+    path = tmp_path / "table.xlsx"
+    path.write_bytes(b"PK\x03\x04" + bytes(100))
+    with pytest.raises(TableError, match=r"table\.xlsx is a zip archive, as Excel's files are"):
+        open_table(path)
+
+
 def test_texts_of_which_few_rows_keep_theirs_are_pointed_out():
     days = pd.Series(pd.date_range("2020-01-01", periods=100).strftime("%Y-%m-%d"), dtype=object)
     inputs = pd.DataFrame({"first day": days, "x": range(100)})

@@ -38,4 +38,6 @@ def open_table(
         raise FileNotFoundError(f"there is no file {path}") from None
     if start == b"PAR1":
         return ParquetTable.look_at(path, tuple(missing))
+    if start == b"PK\x03\x04":
+        raise TableError(f"{path} is a zip archive, as Excel's files are; save the table as CSV")
     return CsvTable.look_at(path, encoding, delimiter, tuple(missing))
