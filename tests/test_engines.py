@@ -1,5 +1,7 @@
 """The engines against the reference: the same decisions, the same network, over whole runs."""
 
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -315,23 +317,57 @@ def test_threads_do_not_change_the_result(n_threads):
     np.testing.assert_array_equal(results[0].network.genotype, results[1].network.genotype)
 
 
-def test_share_out_covers_every_item_and_passes_errors_on():
-    seen = np.zeros(1001, dtype=int)
+@pytest.mark.parametrize("n_threads", [2, 3])
+@pytest.mark.parametrize("fitness", ["accuracy", "cross_entropy"])
+def test_work_done_ahead_on_other_cores_does_not_change_the_result(fitness, n_threads):
+    """The surroundings, the products and the validation are large enough to be handed over."""
+    _, training, validation = make_parts(120, (40, 6), 2500, dtype="float32")
+    results = [
+        evolve(
+            training.inputs, training.targets, validation.inputs, validation.targets,
+            variant="LECCDE", hidden_layer_sizes=(40, 6), max_generations=2, seed=1,
+            n_threads=n, batch_size=1200, fitness=fitness, population_size=6,
+        )
+        for n in (1, n_threads)
+    ]  # fmt: skip
+    np.testing.assert_array_equal(results[0].network.genotype, results[1].network.genotype)
+    validations = [result.history.columns()["validation_fitness"] for result in results]
+    np.testing.assert_array_equal(*validations)
+
+
+@pytest.mark.parametrize("share", [threads.share_out, threads.take_turns])
+@pytest.mark.parametrize("n_items", [0, 1, 15, 1001])
+def test_shared_work_covers_every_item_once(share, n_items):
+    seen = np.zeros(n_items, dtype=int)
 
     def count(start, stop):
         seen[start:stop] += 1
 
     with threads.limit(2) as n_threads:
         assert n_threads == 2
-        threads.share_out(count, len(seen), grain=10)
+        share(count, len(seen), grain=10)
     assert (seen == 1).all()
 
+
+@pytest.mark.parametrize("share", [threads.share_out, threads.take_turns])
+def test_shared_work_passes_errors_on(share):
     def fail(start, stop):
-        if start:
+        if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("in another thread")
+        time.sleep(0.05)  # so that another thread has the time to take its part
 
     with threads.limit(2), pytest.raises(RuntimeError, match="in another thread"):
-        threads.share_out(fail, 100, grain=1)
+        share(fail, 100, grain=1)
+
+
+@pytest.mark.parametrize("size", [1, threads.LARGE_PRODUCT])
+def test_work_begun_elsewhere_gives_its_result_or_its_error(size):
+    with threads.limit(2):
+        assert threads.begin(lambda: 3, size)() == 3
+        with pytest.raises(ZeroDivisionError):
+            threads.begin(lambda: 1 // 0, size)()
+        began_by = threads.begin(threading.current_thread, size)()
+        assert (began_by is threading.current_thread()) == (size == 1)
 
 
 def test_limit_is_undone():

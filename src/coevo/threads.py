@@ -21,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 from coevo.network import Array
 
 Part = TypeVar("Part")
+Outcome = TypeVar("Outcome")
 
 _n_threads: ContextVar[int | None] = ContextVar("n_threads", default=None)
 LARGE_PRODUCT = 2**24
@@ -97,15 +98,83 @@ def share_out(work: Callable[[int, int], object], n_items: int, grain: int) -> N
         other.result()
 
 
-def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
-    """Return the matrix product (m, n) of (m, k) and (k, n), its rows shared out."""
-    if out is None:
-        out = np.empty((len(left), right.shape[1]), dtype=right.dtype)
+def take_turns(work: Callable[[int, int], object], n_items: int, grain: int) -> None:
+    """Call `work(start, stop)` for ranges that cover n_items; who is done takes the next.
 
-    def work(start: int, stop: int) -> None:
+    Better than `share_out` where one core may be slower than another, as on a busy machine. Large
+    ranges come first, small ones last, so that all end together.
+
+    Parameters
+    ----------
+    work
+        Does the items from start to stop; must not mind the order or the company.
+    n_items
+        How many there are.
+    grain
+        How many are worth beginning a range for.
+    """
+    ranges = cut_ahead(range(n_items), grain)
+    untouched = iter(ranges)
+
+    def work_on() -> None:
+        for items in untouched:
+            work(items.start, items.stop)
+
+    _with_others(work_on, min(_n_threads.get() or 1, len(ranges)) - 1)
+
+
+def _with_others(work: Callable[[], object], n_others: int) -> None:
+    """Have others do the same work as this thread, those that find the time."""
+    others = [_pool(n_others).submit(work) for _ in range(n_others)]
+    try:
+        work()
+    finally:
+        begun = [other for other in others if not other.cancel()]
+        wait(begun)
+    for other in begun:
+        other.result()
+
+
+def begin(work: Callable[[], Outcome], size: int) -> Callable[[], Outcome]:
+    """Begin some work on another core, if this context has one, and go on meanwhile.
+
+    Parameters
+    ----------
+    work
+        What to do; must not mind the company.
+    size
+        Its multiplications; if they are few, it is done at once.
+
+    Returns
+    -------
+    function that returns once the work is done, with its result or its exception
+    """
+    n_others = (_n_threads.get() or 1) - 1
+    if n_others == 0 or size < LARGE_PRODUCT // 4:
+        result = work()
+        return lambda: result
+    return _pool(n_others).submit(work).result
+
+
+def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
+    """Return the matrix product (m, n) of (m, k) and (k, n), its longer side shared out.
+
+    Each core rearranges all of the side that it shares, so that should be the smaller one.
+    """
+    n_rows, n_columns = len(left), right.shape[1]
+    if out is None:
+        out = np.empty((n_rows, n_columns), dtype=right.dtype)
+
+    def work_rows(start: int, stop: int) -> None:
         np.matmul(left[start:stop], right, out=out[start:stop])
 
-    share_out(work, len(left), grain=1 + LARGE_PRODUCT // max(1, right.size))
+    def work_columns(start: int, stop: int) -> None:
+        np.matmul(left, right[:, start:stop], out=out[:, start:stop])
+
+    if n_rows >= n_columns:
+        share_out(work_rows, n_rows, grain=1 + LARGE_PRODUCT // max(1, right.size))
+    else:
+        share_out(work_columns, n_columns, grain=1 + LARGE_PRODUCT // max(1, left.size))
     return out
 
 
@@ -156,24 +225,24 @@ def prepare_ahead(
         wait(waiting)
 
 
-def cut_ahead(items: range, grain: int, size: int) -> list[range]:
-    """Cut items into ranges for `prepare_ahead`: large ones first, small ones to end together.
+def cut_ahead(items: range, grain: int) -> list[range]:
+    """Cut items into ranges for several cores: large ones first, small ones to end together.
 
     Parameters
     ----------
     items
         What to cut.
     grain
-        The smallest range worth preparing.
-    size
-        Multiplications of an item; if they are few in all, nothing is cut.
+        The smallest range worth beginning.
     """
     n_threads = _n_threads.get() or 1
-    if n_threads == 1 or size * len(items) < LARGE_PRODUCT:
+    if n_threads == 1:
         return [items]
     ranges, start = [], items.start
     while start < items.stop:
-        stop = min(items.stop, start + max(grain, (items.stop - start) // (2 * n_threads)))
+        stop = start + max(grain, 2 * (items.stop - start) // (3 * n_threads))
+        if items.stop - stop < grain // 2:
+            stop = items.stop
         ranges.append(range(start, stop))
         start = stop
     return ranges

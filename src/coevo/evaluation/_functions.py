@@ -1,4 +1,4 @@
-"""Exponential, logarithm and tanh that compilers can turn into vector instructions.
+"""Exponential, logarithm, tanh and its inverse that compilers can turn into vector instructions.
 
 The library's own are calls, one number at a time. In float32 these here are sums of products, good
 to about two units in the last place, and a loop around them handles eight numbers at once. In
@@ -72,6 +72,11 @@ def _log32(x):
     return p + _REAL(exponent) * _LN2_HIGH + _REAL(exponent) * _LN2_LOW
 
 
+@compiled_with("contract")
+def _artanh32(x):
+    return _REAL(0.5) * _log32((_REAL(1) + x) / (_REAL(1) - x))
+
+
 def exp(x: Any) -> Any:
     """Return e to the x, for an x of at most 80; it never falls below 1e-38."""
     return _REAL(_exp32(x)) if isinstance(x, np.float32) else np.exp(x)
@@ -87,6 +92,11 @@ def log(x: Any) -> Any:
     return _REAL(_log32(x)) if isinstance(x, np.float32) else np.log(x)
 
 
+def artanh(x: Any) -> Any:
+    """Return the inverse of tanh, for an x between −1 and 1, both excluded."""
+    return _REAL(_artanh32(x)) if isinstance(x, np.float32) else np.arctanh(x)
+
+
 def _compile_both(plain: Any, single: Any, double: Any) -> None:
     """Have kernels call one or the other; which is known when they are compiled."""
 
@@ -99,3 +109,4 @@ def _compile_both(plain: Any, single: Any, double: Any) -> None:
 _compile_both(exp, _exp32, math.exp)
 _compile_both(tanh, _tanh32, math.tanh)
 _compile_both(log, _log32, math.log)
+_compile_both(artanh, _artanh32, math.atanh)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from coevo.compiling import compiled
-from coevo.evaluation._functions import tanh
+from coevo.evaluation._functions import artanh, tanh
 
 TANH, SIGMOID, RELU, SIGN, IDENTITY = range(5)
 ACTIVATION_CODES = {
@@ -99,15 +99,17 @@ def measure_inside(sums, biases, low, high, measured):
 
 @compiled
 def _least_sum_of_tanh(bound):
-    """Return artanh of the bound; at 1 it is the sum from which on tanh is rounded to 1."""
+    """Return artanh of the bound; at 1 it is the sum from which on tanh is rounded to 1.
+
+    Written without a branch, as `choose_larger` is.
+    """
     real = type(bound)
-    if bound <= real(-1):
-        return real(-np.inf)
-    if bound > real(1):
-        return real(np.inf)
-    if bound == real(1):
-        return real(0.5 * math.log(8 / np.finfo(real).eps))
-    return real(math.atanh(bound))
+    one, eps = real(1), np.finfo(real).eps
+    nearly_one = one - real(eps) / real(2)
+    least = real(artanh(min(max(bound, -nearly_one), nearly_one)))
+    least = real(0.5 * math.log(8 / eps)) if bound == one else least
+    least = real(np.inf) if bound > one else least
+    return real(-np.inf) if bound <= -one else least
 
 
 @compiled
@@ -150,74 +152,72 @@ def _greatest_sum(bound, activation):
 
 
 @compiled
-def find_leads(outputs, targets, leads):
-    """Find by how much each instance's strongest rival leads its class.
+def _bound_by_rival(output, slope, c, own, own_slopes, targets, now, low, high):
+    """Narrow each instance's interval of activations to where its class beats output c, (B,).
 
-    outputs: (C, B), targets: (B,) int32, leads: (B,), written.
+    Where both outputs move alike, the rival is beaten everywhere or nowhere.
     """
-    n_outputs, n_instances = outputs.shape
-    lowest = outputs.dtype.type(-np.inf)
-    leads[:] = lowest
-    for c in range(n_outputs):
-        rival, place = outputs[c], np.int32(c)
-        for k in range(n_instances):
-            leads[k] = np.maximum(leads[k], rival[k] if targets[k] != place else lowest)
-    for k in range(n_instances):
-        leads[k] -= outputs[targets[k], k]
-
-
-@compiled
-def _hidden_interval(outputs, y, weights, now):
-    """Return the interval of a hidden neuron's activation in which class y wins; outputs: (C,)."""
-    real = type(now)
-    info = np.finfo(real)
-    low, high = real(-np.inf), real(np.inf)
-    for c in range(len(weights)):
-        gap = outputs[c] - outputs[y]
-        slope = weights[y] - weights[c]
-        must_beat = c < y
-        if slope == real(0):
-            if gap > real(0) or (gap == real(0) and must_beat):
-                return real(np.inf), real(-np.inf)  # empty
-            continue
-        bound = now + gap / slope
+    real = output.dtype.type
+    infinite, zero = real(np.inf), real(0)
+    eps, tiny = real(np.finfo(real).eps), real(np.finfo(real).tiny)
+    for k in range(len(output)):
+        gap = output[k] - own[k]
+        steepness = own_slopes[k] - slope
+        bound = now[k] + gap / (steepness if steepness != zero else real(1))
         # From a bound that must be passed to a number just beyond it.
-        step = abs(bound) * real(info.eps) + real(info.tiny) if must_beat else real(0)
-        if slope > real(0):
-            low = max(low, bound + step)
-        else:
-            high = min(high, bound - step)
-    return low, high
+        must_beat = c < targets[k]
+        step = abs(bound) * eps + tiny if must_beat else zero
+        is_beaten = (gap < zero) | ((gap == zero) & (not must_beat))
+        everywhere = -infinite if is_beaten else infinite
+        from_below = bound + step if steepness > zero else -infinite
+        from_above = bound - step if steepness < zero else infinite
+        low[k] = np.maximum(low[k], everywhere if steepness == zero else from_below)
+        high[k] = np.minimum(high[k], from_above)
 
 
 @compiled
-def hidden_intervals(outputs, leads, targets, weights, now, activation, low, high):
+def hidden_intervals(outputs, targets, weights, now, activation, low, high):
     """Find where a hidden neuron's sum must lie for each instance to be classified right.
 
     With everything else fixed, output c moves along outputs_c + weights_c (a − now) as the
     neuron's activation a varies, so class y beats rival c where
     (weights_y − weights_c) (a − now) > outputs_c − outputs_y, or ≥ if c comes after y. Each rival
     bounds a from one side; the activation function never decreases, so an interval of activations
-    is an interval of sums. Where the strongest rival is further away than the neuron reaches, the
-    instance stays as it is.
+    is an interval of sums.
 
-    outputs: (C, B), leads and targets: (B,), weights: (C,) from the neuron to the outputs, now:
-    (B,) the neuron's present activations, low and high: (B,), written.
+    outputs: (C, B), targets: (B,) int32, weights: (C,) from the neuron to the outputs, now: (B,)
+    the neuron's present activations, low and high: (B,), written.
     """
-    real = outputs.dtype.type
-    infinite = real(np.inf)
-    # Activations differ by at most 2, sigmoid's by 1; a little more, for rounding.
-    reach = real(2.001) * (weights.max() - weights.min())
-    if activation in (RELU, IDENTITY):
-        reach = infinite
-    for k in range(len(targets)):
-        low[k] = -infinite if leads[k] < real(0) else infinite
-        high[k] = infinite
-        if abs(leads[k]) <= reach:
-            low[k], high[k] = _hidden_interval(outputs[:, k], targets[k], weights, now[k])
-            if low[k] <= high[k]:
-                low[k] = _least_sum(low[k], activation)
-                high[k] = _greatest_sum(high[k], activation)
+    infinite = outputs.dtype.type(np.inf)
+    own, own_slopes = np.empty_like(now), np.empty_like(now)
+    for k in range(len(now)):
+        own[k], own_slopes[k] = outputs[targets[k], k], weights[targets[k]]
+        low[k], high[k] = -infinite, infinite
+    for c in range(len(weights)):
+        _bound_by_rival(
+            outputs[c], weights[c], np.int32(c), own, own_slopes, targets, now, low, high
+        )
+    for k in range(len(now)):  # what is empty stays so, however bounds are rounded
+        is_empty = low[k] > high[k]
+        low[k] = infinite if is_empty else low[k]
+        high[k] = -infinite if is_empty else high[k]
+    _turn_into_sums(low, high, activation)
+
+
+@compiled
+def _turn_into_sums(low, high, activation):
+    """Turn intervals of activations into intervals of sums, in place.
+
+    The activation is spelt out where the loops gain from vector instructions.
+    """
+    if activation == TANH:
+        for k in range(len(low)):
+            low[k] = _least_sum(low[k], TANH)
+            high[k] = _greatest_sum(high[k], TANH)
+    else:
+        for k in range(len(low)):
+            low[k] = _least_sum(low[k], activation)
+            high[k] = _greatest_sum(high[k], activation)
 
 
 @compiled

@@ -6,7 +6,6 @@ import numpy as np
 
 from coevo.compiling import compiled
 from coevo.evaluation._kernels import (
-    find_leads,
     hidden_intervals,
     measure_inside,
     output_intervals,
@@ -20,9 +19,8 @@ def measure_hidden(sums, biases, outputs, targets, weights, now, activation, mea
     sums: (m, B), biases: (m,), outputs: (C, B), targets: (B,) int32, weights: (C,) from the neuron
     to the outputs, now: (B,) its present activations, measured: (m,) float64, written.
     """
-    leads, low, high = np.empty_like(now), np.empty_like(now), np.empty_like(now)
-    find_leads(outputs, targets, leads)
-    hidden_intervals(outputs, leads, targets, weights, now, activation, low, high)
+    low, high = np.empty_like(now), np.empty_like(now)
+    hidden_intervals(outputs, targets, weights, now, activation, low, high)
     measure_inside(sums, biases, low, high, measured)
 
 

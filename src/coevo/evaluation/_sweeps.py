@@ -10,7 +10,6 @@ from coevo.compiling import compiled
 from coevo.evaluation._kernels import (
     IDENTITY,
     activate,
-    find_leads,
     hidden_intervals,
     measure_inside,
     output_intervals,
@@ -112,17 +111,14 @@ def sweep_hidden(sweep, contest, activations, next_matrix, activation):
     how many neurons are done.
     """
     n_parts, n_neurons, n_candidates, n_instances = sweep.sums.shape
-    scratch = np.empty((5, n_instances), dtype=sweep.outputs.dtype)
-    leads, low, high, sums, after = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+    scratch = np.empty((4, n_instances), dtype=sweep.outputs.dtype)
+    low, high, sums, after = scratch[0], scratch[1], scratch[2], scratch[3]
     measured = np.empty(n_parts * n_candidates)
     for k in range(n_neurons):
         neuron = sweep.first_neuron + k
         slopes, now = np.ascontiguousarray(next_matrix[:, neuron]), activations[neuron]
         if sweep.measure.kind == ACCURACY:
-            find_leads(sweep.outputs, sweep.targets, leads)
-            hidden_intervals(
-                sweep.outputs, leads, sweep.targets, slopes, now, activation, low, high
-            )
+            hidden_intervals(sweep.outputs, sweep.targets, slopes, now, activation, low, high)
             _measure_by_intervals(sweep, k, low, high, measured)
         else:
             _measure_by_outputs(sweep, k, slopes, now, activation, measured)

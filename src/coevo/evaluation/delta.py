@@ -19,9 +19,8 @@ deep network the layers above are run again from the moved sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
 
 import numpy as np
 
@@ -56,6 +55,8 @@ class DeltaEvaluator(BatchedEvaluator):
         self._batch_shares = self._valid_shares = measuring.shares(self._validation)
         self._valid_solution = self._global_solution
         self._buffer = np.empty(0, dtype=self._training.inputs.dtype)
+        self._replaced: list[int] = []  # since validation was last begun
+        self._validations: list[Callable[[], Array]] = []  # begun, in order
         self._held = range(0)  # the subpopulations whose candidates' sums are in the buffer
         self._places = [
             (depth, neuron)
@@ -67,24 +68,35 @@ class DeltaEvaluator(BatchedEvaluator):
     # ---------------------------------------------------------------------------- one generation
 
     def rebase(self, global_solution: Array, instances: Instances) -> None:
-        """Begin afresh, so that rounding does not pile up over generations."""
+        """Begin afresh, so that rounding does not pile up over generations.
+
+        Another core may do it while this one reproduces; `_settle` waits for it.
+        """
+        self.validate()
         self._global_solution = global_solution.copy()
-        self._batch = self._training[instances]
         self._matrices = self._architecture.matrices(self._global_solution)
-        self._batch_shares = measuring.shares(self._batch)
-        self._surroundings = Surroundings(self._architecture, self._batch.inputs)
-        self._surroundings.run(self._matrices)
-        self._replaced: list[int] = []
         if not np.array_equal(self._valid_solution, global_solution):
             self._valid_solution = global_solution.copy()
             self._valid_matrices = self._architecture.matrices(self._valid_solution)
             self._valid_surroundings.run(self._valid_matrices)
+        n_instances = len(self._training) if isinstance(instances, slice) else len(instances)
+        self._settle = threads.begin(
+            partial(self._look_around, instances), size=self._matrices[0].size * n_instances
+        )
+
+    def _look_around(self, instances: Instances) -> None:
+        """Run the global solution on the instances."""
+        self._batch = self._training[instances]
+        self._batch_shares = measuring.shares(self._batch)
+        self._surroundings = Surroundings(self._architecture, self._batch.inputs)
+        self._surroundings.run(self._matrices)
 
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Sweep in compiled loops next to the outputs, if they know the measure; else in steps.
 
         While this thread sweeps over some neurons, others may already multiply for the next.
         """
+        self._settle()
         layer, _ = self._places[subpopulations.start]
         n_candidates = contest.trials.shape[1] * len(contest.candidates)
         is_near_outputs = layer >= len(self._matrices) - 2
@@ -102,13 +114,9 @@ class DeltaEvaluator(BatchedEvaluator):
             else:
                 self._make_room(start)
                 threads.prepare_ahead(
-                    self._multiply,
+                    self._prepare_sums,
                     partial(self._sweep_held, contest),
-                    threads.cut_ahead(
-                        self._held,
-                        grain=1 + _GRAIN // n_candidates,
-                        size=contest.trials.shape[2] * n_candidates * len(self._batch),
-                    ),
+                    threads.cut_ahead(self._held, self._grain() // len(self._sums)),
                 )
             start = self._held.stop
 
@@ -150,8 +158,10 @@ class DeltaEvaluator(BatchedEvaluator):
 
     def stage(self, subpopulations: range, candidates: Sequence[Array]) -> None:
         """Keep the vectors; their sums are computed, some neurons at a time, when asked for."""
+        self._settle()
         layer, neuron = self._places[subpopulations.start]
         if layer > 0 and neuron == 0:  # the layer below has come to rest
+            self._begin_to_validate()
             self._surroundings.run(self._matrices, layer)
         self._staged = subpopulations, candidates
         self._held = range(0)
@@ -182,15 +192,33 @@ class DeltaEvaluator(BatchedEvaluator):
 
     def evaluate_global_solution(self) -> float:
         """Measure the outputs, which have moved along."""
+        self._settle()
         return float(self._measure(self._surroundings.sums[-1][np.newaxis], self._batch)[0])
 
     def validate(self) -> Array:
         """Catch up with the generation's moves, layer by layer: one matrix product for each."""
-        parts = [np.empty(0)]
-        for layer, moves in groupby(self._replaced, key=lambda i: self._places[i][0]):
-            parts.append(self._validate_layer(layer, [self._places[i][1] for i in moves]))
-        self._replaced = []
-        return np.concatenate(parts)
+        begun, self._validations = self._validations, []
+        fitness = [validation() for validation in begun]
+        layer, neurons = self._take_moves()
+        return np.concatenate([*fitness, self._validate_layer(layer, neurons)])
+
+    def _begin_to_validate(self) -> None:
+        """Have the moves of a layer that has come to rest validated while the next is swept."""
+        layer, neurons = self._take_moves()
+        earlier = self._validations[-1:]
+
+        def work() -> Array:
+            for validation in earlier:
+                validation()
+            return self._validate_layer(layer, neurons)
+
+        size = self._matrices[layer][neurons].size * len(self._validation)
+        self._validations.append(threads.begin(work, size))
+
+    def _take_moves(self) -> tuple[int, list[int]]:
+        """Return the layer and the neurons of the moves whose validation has not been begun."""
+        places, self._replaced = [self._places[i] for i in self._replaced], []
+        return (places[0][0] if places else 0), [neuron for _, neuron in places]
 
     def memory(self) -> dict[str, Array]:
         """The validation set's sums and activations, which move along with each neuron.
@@ -239,14 +267,22 @@ class DeltaEvaluator(BatchedEvaluator):
     def _hold_from(self, i: int) -> None:
         """Fill the buffer with the sums of subpopulation i and as many after it as fit."""
         self._make_room(i)
-        first, n_candidates = self._held.start, math.prod(self._sums.shape[::2])
+        n_parts, n_held = self._sums.shape[:2]
 
         def work(start: int, stop: int) -> None:
-            self._multiply(range(first + start, first + stop))
+            for part in range(n_parts):
+                first, last = (min(max(k - part * n_held, 0), n_held) for k in (start, stop))
+                if first < last:
+                    self._multiply(range(i + first, i + last), part)
 
-        below = self._surroundings.activations[self._places[first][0]]
-        grain = 1 + threads.LARGE_PRODUCT // max(1, n_candidates * below.size)
-        threads.share_out(work, len(self._held), grain)
+        threads.take_turns(work, n_parts * n_held, self._grain())
+
+    def _grain(self) -> int:
+        """How many subpopulations in the buffer are worth a product of their own."""
+        _, _, n_candidates, n_instances = self._sums.shape
+        n_inputs = len(self._surroundings.activations[self._places[self._held.start][0]])
+        size = n_candidates * n_inputs * n_instances
+        return 1 + max(_GRAIN // n_candidates, threads.LARGE_PRODUCT // max(1, size))
 
     def _make_room(self, i: int) -> None:
         """Have the buffer hold subpopulation i and as many after it as fit."""
@@ -262,17 +298,21 @@ class DeltaEvaluator(BatchedEvaluator):
             shape[0], n_held, shape[1], shape[2]
         )
 
-    def _multiply(self, neighbours: range) -> None:
+    def _prepare_sums(self, neighbours: range) -> None:
         """Compute the sums of some subpopulations that have room in the buffer."""
+        for part in range(len(self._sums)):
+            self._multiply(neighbours, part)
+
+    def _multiply(self, neighbours: range, part: int) -> None:
+        """Compute the sums of one part, the trials or the targets, of some subpopulations."""
         subpopulations, candidates = self._staged
         below = self._surroundings.activations[self._places[neighbours.start][0]]
         here = slice(neighbours.start - self._held.start, neighbours.stop - self._held.start)
         rows = slice(
             neighbours.start - subpopulations.start, neighbours.stop - subpopulations.start
         )
-        for sums, vectors in zip(self._sums, candidates, strict=True):
-            weights = vectors[rows, :, :-1].reshape(-1, len(below))
-            np.matmul(weights, below, out=sums[here].reshape(-1, below.shape[1]))
+        weights = candidates[part][rows, :, :-1].reshape(-1, len(below))
+        np.matmul(weights, below, out=self._sums[part, here].reshape(-1, below.shape[1]))
 
     def _held_sums(self, i: int) -> Array:
         """Return the sums of a subpopulation in the buffer: (parts, m, B)."""
@@ -310,6 +350,8 @@ class DeltaEvaluator(BatchedEvaluator):
 
     def _validate_layer(self, layer: int, neurons: list[int]) -> Array:
         """Move some neurons of a layer, one after the other, and measure after each."""
+        if not neurons:
+            return np.empty(0)
         surroundings, matrices = self._valid_surroundings, self._valid_matrices
         incoming = self._matrices[layer][neurons]
         sums = weighted_sums(incoming, surroundings.activations[layer])
