@@ -12,6 +12,7 @@ from test_operators import make_contest
 from coevo import Settings, evolve, threads
 from coevo.decomposition import decompose
 from coevo.evaluation import Data
+from coevo.evaluation import batched as batched_module
 from coevo.evaluation import delta as delta_module
 from coevo.evaluation.batched import BatchedEvaluator
 from coevo.evaluation.delta import DeltaEvaluator
@@ -147,6 +148,21 @@ def test_blocks_do_not_change_the_run(monkeypatch, variant, hidden_layer_sizes, 
     monkeypatch.setattr(delta_module, "BLOCK_ELEMENTS", block)
     parts = make_parts(4, hidden_layer_sizes)
     assert_same_run(DeltaEvaluator, parts, settings_for(variant, hidden_layer_sizes))
+
+
+@pytest.mark.parametrize("variant", ["DE", "LEDE"])
+@pytest.mark.parametrize("hidden_layer_sizes", [(), (7,), (6, 5)])
+@pytest.mark.parametrize(("n_rows", "n_instances"), [(1, 7), (20, 7), (20, 1000)])
+def test_blocks_do_not_change_the_run_of_whole_networks(
+    monkeypatch, variant, hidden_layer_sizes, n_rows, n_instances
+):
+    """One network or some at a time, on some instances or all."""
+    monkeypatch.setattr(batched_module, "_ROWS", n_rows)
+    monkeypatch.setattr(batched_module, "_BLOCK", 1)
+    monkeypatch.setattr(batched_module, "_LEAST_STEP", n_instances)
+    parts = make_parts(4, hidden_layer_sizes)
+    settings = settings_for(variant, hidden_layer_sizes, max_generations=40)
+    assert_same_run(BatchedEvaluator, parts, settings)
 
 
 @pytest.mark.parametrize("limited", [True, False])

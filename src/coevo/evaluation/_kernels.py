@@ -82,6 +82,22 @@ def activate(sums, bias, activation, activations):
 
 
 @compiled
+def activate_in_place(sums, activation):
+    """Turn sums, (B,), into ψ of them, for the functions that are not NumPy's own.
+
+    `activate` could not be told apart from one array given twice, and then takes one number after
+    the other.
+    """
+    half = sums.dtype.type(0.5)
+    if activation == TANH:
+        for k in range(len(sums)):
+            sums[k] = tanh(sums[k])
+    else:  # SIGMOID
+        for k in range(len(sums)):
+            sums[k] = half * tanh(half * sums[k]) + half
+
+
+@compiled
 def measure_inside(sums, biases, low, high, measured):
     """Find the part of the instances whose sum plus bias lies in their interval, for m candidates.
 

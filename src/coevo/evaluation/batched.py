@@ -18,13 +18,16 @@ import numpy as np
 from coevo import threads
 from coevo.batches import Instances
 from coevo.evaluation import Data, SteppingEvaluator
-from coevo.evaluation._kernels import ACTIVATION_CODES, activate
+from coevo.evaluation._kernels import ACTIVATION_CODES, activate_in_place
 from coevo.evaluation._measures import measure_outputs
 from coevo.evaluation.measuring import find_measure, shares
 from coevo.evaluation.moves import Moves
 from coevo.network import ACTIVATIONS, Array
 
-_BLOCK = 2**17  # activations of a layer held at once, unless one network has more: half a megabyte
+_ROWS = 512  # neurons of the first layers in one product, unless one network has more
+_LEAST_STEP = 64  # instances in one product, unless there are fewer
+_BLOCK = 2**18  # activations of a layer held at once: a megabyte
+_OUTPUTS = 2**22  # outputs held at once, unless one network has more: 16 megabytes
 _GRAIN = 2**16  # activations worth waking another thread for
 
 
@@ -117,30 +120,50 @@ class BatchedEvaluator(SteppingEvaluator):
 
     def _measure_networks(self, networks: Array, first_layer: int, below: Data) -> Array:
         """Return the fitness of networks (m, n_genes), given what their first layer sees."""
-        size = max(layer.n_neurons for layer in self._architecture.layers) * len(below)
+        layers = self._architecture.layers[first_layer:]
+        step = max(
+            1, min(_ROWS // layers[0].n_neurons, _OUTPUTS // (layers[-1].n_neurons * len(below)))
+        )
         fitness = np.empty(len(networks))
 
-        def work(here: slice) -> None:
-            matrices = self._architecture.matrices(networks[here])[first_layer:]
-            outputs = self._run(matrices, below.inputs.T)
-            fitness[here] = self._measure(outputs, below)
+        def work(first: int, last: int) -> None:
+            for start in range(first, last, step):
+                here = slice(start, min(start + step, last))
+                matrices = self._architecture.matrices(networks[here])[first_layer:]
+                fitness[here] = self._measure(self._run(matrices, below.inputs.T), below)
 
-        share_out_blocks(work, len(networks), size)
+        size = max(layer.n_neurons for layer in layers) * len(below)
+        threads.share_out(work, len(networks), grain=1 + _GRAIN // size)
         return fitness
 
     def _run(self, matrices: Sequence[Array], activations: Array) -> Array:
         """Run what the first of some last layers sees, (n, B), through matrices (m, H, n + 1).
 
-        The outputs, (m, C, B), lie in scratch memory.
+        All networks see the same, so their first layers are one product; it and what follows are
+        done some instances at a time, while they are in the cache. The outputs, (m, C, B), lie in
+        scratch memory.
         """
-        for layer, matrix in enumerate(matrices):
-            shape = (*matrix.shape[:-1], activations.shape[-1])
-            sums = self._scratch.array(layer % 2, shape, matrix.dtype)
-            weighted_sums(matrix, activations, out=sums)
-            if layer < len(matrices) - 1:
+        n_networks, n_neurons, _ = matrices[0].shape
+        n_instances, dtype = activations.shape[-1], matrices[0].dtype
+        outputs = self._scratch.array(2, (n_networks, matrices[-1].shape[1], n_instances), dtype)
+        weights = self._scratch.array(3, (n_networks, n_neurons, len(activations)), dtype)
+        weights[:] = matrices[0][..., :-1]
+        widest = max(matrix.shape[1] for matrix in matrices)
+        step = max(_LEAST_STEP, _BLOCK // (n_networks * widest))
+        for start in range(0, n_instances, step):
+            some = slice(start, min(start + step, n_instances))
+            sums = self._scratch.array(0, (n_networks, n_neurons, some.stop - start), dtype)
+            np.matmul(
+                weights.reshape(-1, len(activations)), activations[:, some],
+                out=sums.reshape(-1, sums.shape[-1]),
+            )  # fmt: skip
+            sums += matrices[0][..., -1:]
+            for layer, matrix in enumerate(matrices[1:], start=1):
                 self._activate(sums, out=sums)
-            activations = sums
-        return activations
+                above = self._scratch.array(layer % 2, (*matrix.shape[:-1], sums.shape[-1]), dtype)
+                sums = weighted_sums(matrix, sums, out=above)
+            outputs[..., some] = sums
+        return outputs
 
     def _measure(self, outputs: Array, data: Data) -> Array:
         """Return the fitness of outputs of shape (m, C, B)."""
@@ -171,9 +194,11 @@ def activation_function(name: str, dtype: Any) -> Callable[..., Array]:
     code = ACTIVATION_CODES[name]
 
     def activate_all(sums: Array, out: Array | None = None) -> Array:
-        sums = np.ascontiguousarray(sums)
-        out = np.empty_like(sums) if out is None else out
-        activate(sums.reshape(-1), np.float32(0), code, out.reshape(-1))
+        if out is None:
+            out = np.empty_like(sums, order="C")
+        if out is not sums:
+            out[...] = sums
+        activate_in_place(out.reshape(-1), code)
         return out
 
     return activate_all
