@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 
 from coevo import CoevoClassifier, model
 from coevo.cli import app
+from coevo.tabular.using import Strangers
 
 COMMAND = [sys.executable, "-c", "from coevo.cli import app; app()"]
 SMALL = ["--hidden-layer-sizes", "3", "--population-size", "6", "--batch-size", "50", "--seed", "4"]
@@ -206,6 +207,20 @@ def test_unknown_categories_and_missing_values_are_predicted_too(house, coevo, t
     (tmp_path / "new.csv").write_text("age,town\n,\n33,Atlantis\n70,\n")
     done = coevo("predict", folder / "run", "new.csv")
     assert len(done.stdout.splitlines()) == 4
+    assert done.stderr == (
+        "note: 1 row holds a text in column 'town' that the model has no input for, 'Atlantis' for "
+        "one, and is predicted without it\n"
+    )
+
+
+def test_unknown_categories_are_counted_over_all_chunks():
+    strangers = Strangers()
+    for texts in (["Rome", "Ur", "Ys"], ["Rome", np.nan], ["Ur", "Ur"]):
+        strangers.look_for("town", np.array(texts, dtype=object), ("", "Rome"))
+    strangers.look_for("sex", np.array(["f"], dtype=object), ("f", "m"))
+    (note,) = strangers
+    assert note.startswith("4 rows hold a text in column 'town' that the model has no input for")
+    assert "'Ur' for one, and are predicted" in note
 
 
 @pytest.mark.parametrize(

@@ -201,20 +201,23 @@ def predict(
     """Predict a row for each row of DATA, as CSV. Tables of any length take the same memory."""
     from coevo.files import write_atomically  # noqa: PLC0415 - keeps --help fast
     from coevo.tabular.reading import open_table  # noqa: PLC0415
-    from coevo.tabular.using import TableModel, csv_parts  # noqa: PLC0415
+    from coevo.tabular.using import Strangers, TableModel, csv_parts  # noqa: PLC0415
 
     loaded = TableModel.load(model)
     table = open_table(data, encoding=encoding, delimiter=delimiter, missing=missing or ())
     loaded.check(table)
     table.check_columns(keep or (), "named by --keep")
-    parts = csv_parts(loaded.answers(table, keep or (), proba))
+    strangers = Strangers()
+    parts = csv_parts(loaded.answers(table, keep or (), proba, strangers))
     if output is not None:
         write_atomically(output, parts)
         typer.echo(f"wrote {output}")
-        return
-    for part in parts:
-        sys.stdout.buffer.write(part)
-    sys.stdout.buffer.flush()
+    else:
+        for part in parts:
+            sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+    for note in strangers:
+        typer.echo(f"note: {note}", err=True)
 
 
 def export(

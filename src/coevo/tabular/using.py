@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,33 @@ from coevo.tabular.table import Table, TableError, import_pandas
 
 CHUNK = 20_000
 """Rows of a table that are held at once."""
+
+
+class Strangers:
+    """Texts of a table that a model knows no category for: rows of each column, and an example."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._examples: dict[str, str] = {}
+
+    def look_for(self, name: str, texts: Array, known: tuple[str, ...]) -> None:
+        """Count the texts of a column, NaN where there is none, that are not known."""
+        unknown = Counter(texts.tolist())
+        for text in (np.nan, *known):
+            del unknown[text]
+        if unknown:
+            self._rows[name] = self._rows.get(name, 0) + unknown.total()
+            self._examples.setdefault(name, next(iter(unknown)))
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield a sentence for each column."""
+        for name, n_rows in self._rows.items():
+            rows = "1 row holds" if n_rows == 1 else f"{n_rows} rows hold"
+            yield (
+                f"{rows} a text in column {name!r} that the model has no input for, "
+                f"{self._examples[name]!r} for one, and {'is' if n_rows == 1 else 'are'} "
+                "predicted without it"
+            )
 
 
 @dataclass(frozen=True)
@@ -74,7 +102,9 @@ class TableModel:
         """Raise unless a table has the columns that are needed."""
         table.check_columns(self.preprocessing.columns, f"which {self.path} needs")
 
-    def inputs(self, frame: Any, path: object, first_row: int = 0) -> Array:
+    def inputs(
+        self, frame: Any, path: object, first_row: int = 0, strangers: Strangers | None = None
+    ) -> Array:
         """Return the network's inputs, (n_rows, n_inputs), of a frame of a table.
 
         Parameters
@@ -83,6 +113,8 @@ class TableModel:
             Some rows of the table.
         path, first_row
             The table's file and the number of rows before these, for messages.
+        strangers
+            Told of texts that the model knows no category for.
         """
         columns: dict[str, Array] = {}
         for name, median in self.preprocessing.medians.items():
@@ -101,12 +133,18 @@ class TableModel:
                     "model does not know what to put there"
                 )
             columns[name] = numbers
-        for name in self.preprocessing.categories:
+        for name, known in self.preprocessing.categories.items():
             columns[name] = as_texts(frame[name])
+            if strangers is not None:
+                strangers.look_for(name, columns[name], known)
         return inputs_of(self._transformer, frame_of(columns))
 
     def answers(
-        self, table: Table, keep: Sequence[str] = (), with_probabilities: bool = False
+        self,
+        table: Table,
+        keep: Sequence[str] = (),
+        with_probabilities: bool = False,
+        strangers: Strangers | None = None,
     ) -> Iterator[Any]:
         """Yield data frames of answers, as many rows at a time as `CHUNK` says.
 
@@ -118,6 +156,8 @@ class TableModel:
             Columns of it to go along with the answers.
         with_probabilities
             Whether a column for each class follows, the softmax of the outputs.
+        strangers
+            Told of texts that the model knows no category for.
         """
         pandas = import_pandas()
         classes = self.model.classes
@@ -130,7 +170,7 @@ class TableModel:
         for frame in table.frames(needed, texts, CHUNK):
             if len(frame) == 0:
                 continue
-            outputs = run(self.model.network, self.inputs(frame, table.path, n_rows))
+            outputs = run(self.model.network, self.inputs(frame, table.path, n_rows, strangers))
             n_rows += len(frame)
             columns: dict[str, Any] = {kept: frame[kept].to_numpy() for kept in keep}
             if classes is not None:
