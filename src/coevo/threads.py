@@ -2,18 +2,18 @@
 
 Within a run the matrix library keeps to one core and we share out its products ourselves. Its own
 threads go on spinning after a product, in the way of our loops; and one thread can multiply while
-another already works on what is done.
+another works on what is done, or on what comes next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -36,6 +36,12 @@ def _controller() -> ThreadpoolController:
 @cache
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix="coevo")
+
+
+def _hand_over(work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
+    """Have another thread of this context's do something; they are one fewer than its cores."""
+    n_threads = _n_threads.get() or 1
+    return _pool(n_threads - 1).submit(work, *arguments)
 
 
 def available_threads() -> int:
@@ -89,7 +95,7 @@ def share_out(work: Callable[[int, int], object], n_items: int, grain: int) -> N
     if n_parts == 1:
         work(0, n_items)
         return
-    others = [_pool(n_parts - 1).submit(work, *part) for part in ranges[1:]]
+    others = [_hand_over(work, *part) for part in ranges[1:]]
     try:
         work(*ranges[0])
     finally:
@@ -120,16 +126,12 @@ def take_turns(work: Callable[[int, int], object], n_items: int, grain: int) -> 
         for items in untouched:
             work(items.start, items.stop)
 
-    _with_others(work_on, min(_n_threads.get() or 1, len(ranges)) - 1)
-
-
-def _with_others(work: Callable[[], object], n_others: int) -> None:
-    """Have others do the same work as this thread, those that find the time."""
-    others = [_pool(n_others).submit(work) for _ in range(n_others)]
+    n_others = min(_n_threads.get() or 1, len(ranges)) - 1
+    others = [_hand_over(work_on) for _ in range(n_others)]
     try:
-        work()
+        work_on()
     finally:
-        begun = [other for other in others if not other.cancel()]
+        begun = [other for other in others if not other.cancel()]  # those that found the time
         wait(begun)
     for other in begun:
         other.result()
@@ -149,11 +151,10 @@ def begin(work: Callable[[], Outcome], size: int) -> Callable[[], Outcome]:
     -------
     function that returns once the work is done, with its result or its exception
     """
-    n_others = (_n_threads.get() or 1) - 1
-    if n_others == 0 or size < LARGE_PRODUCT // 4:
+    if (_n_threads.get() or 1) == 1 or size < LARGE_PRODUCT // 4:
         result = work()
         return lambda: result
-    return _pool(n_others).submit(work).result
+    return _hand_over(work).result
 
 
 def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
@@ -195,13 +196,12 @@ def prepare_ahead(
     parts
         In the order of use.
     """
-    n_others = (_n_threads.get() or 1) - 1
-    if n_others == 0 or len(parts) == 1:
+    if (_n_threads.get() or 1) == 1 or len(parts) == 1:
         for part in parts:
             prepare(part)
             use(part)
         return
-    waiting = [_pool(n_others).submit(prepare, part) for part in parts]
+    waiting = [_hand_over(prepare, part) for part in parts]
     untouched = iter(range(len(parts)))
 
     def help_to_prepare() -> bool:
