@@ -79,12 +79,12 @@ def measure_shape(name: str, seconds: float) -> dict[str, float | str]:
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(ours) < 3:
         ours.append(rate_of_runs(data, name, first_seed=len(ours)))
-        rates.append(baseline.rate(0.5))
+        rates.append(baseline.rate())
         products.append(sgemm_rate(0.5))
     with threadpool_limits(1, user_api="blas"):
         alone, products_alone = [], [sgemm_rate(0.5)]
         while len(alone) < 3:
-            alone.append(rate_of_runs(data, name, first_seed=len(alone)))
+            alone.append(rate_of_runs(data, name, first_seed=len(alone), budget=500_000))
             products_alone.append(sgemm_rate(0.5))
     rate = float(np.median(ours))
     return {
@@ -105,11 +105,13 @@ def measure_shape(name: str, seconds: float) -> dict[str, float | str]:
     }
 
 
-def rate_of_runs(data: Arrays, name: str, first_seed: int) -> float:
+def rate_of_runs(data: Arrays, name: str, first_seed: int, budget: int | None = None) -> float:
     """Evaluations per second; short runs are repeated, so that it is no matter of milliseconds."""
+    budget = min(PAPER[name].max_evaluations, budget or PAPER[name].max_evaluations)
     evaluations, taken = 0, 0.0
     while taken < 0.5:
-        result = data.evolve(PAPER[name].settings("LECCDE", seed=first_seed))
+        settings = PAPER[name].settings("LECCDE", seed=first_seed, max_evaluations=budget)
+        result = data.evolve(settings)
         evaluations += result.evaluations
         taken += result.seconds
     return evaluations / taken
@@ -293,16 +295,20 @@ def make_report(shapes, shares, growth, costs) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=8, help="for each shape")
-    parser.add_argument("--shapes", nargs="*", default=list(FLOORS), choices=list(FLOORS))
+    parser.add_argument(
+        "--shapes", nargs="*", choices=list(FLOORS),
+        help="measure only these anew and keep the rest of speed.json",
+    )  # fmt: skip
     arguments = parser.parse_args()
-    shapes, shares = {}, {}
-    for name in arguments.shapes:
+    kept = json.loads((RESULTS / "speed.json").read_text()) if arguments.shapes else {}
+    shapes, shares = kept.get("shapes", {}), kept.get("shares", {})
+    for name in arguments.shapes or FLOORS:
         shapes[name] = measure_shape(name, arguments.seconds)
         shares[name] = measure_shares(name)
         print(name, {key: value if isinstance(value, str) else round(value, 3)
                      for key, value in shapes[name].items()}, flush=True)  # fmt: skip
-    growth = measure_growth(arguments.seconds / 4)
-    costs = measure_measures(arguments.seconds / 2)
+    growth = kept.get("growth") or measure_growth(arguments.seconds / 4)
+    costs = kept.get("measures") or measure_measures(arguments.seconds / 2)
     RESULTS.mkdir(exist_ok=True)
     plot_growth(growth, RESULTS / "growth.png")
     content = {
