@@ -351,9 +351,9 @@ def test_work_done_ahead_on_other_cores_does_not_change_the_result(fitness, n_th
     np.testing.assert_array_equal(*validations)
 
 
-@pytest.mark.parametrize("share", [threads.share_out, threads.take_turns])
+@pytest.mark.parametrize("evenly", [True, False])
 @pytest.mark.parametrize("n_items", [0, 1, 15, 1001])
-def test_shared_work_covers_every_item_once(share, n_items):
+def test_shared_work_covers_every_item_once(evenly, n_items):
     seen = np.zeros(n_items, dtype=int)
 
     def count(start, stop):
@@ -361,19 +361,19 @@ def test_shared_work_covers_every_item_once(share, n_items):
 
     with threads.limit(2) as n_threads:
         assert n_threads == 2
-        share(count, len(seen), grain=10)
+        threads.share_out(count, len(seen), grain=10, evenly=evenly)
     assert (seen == 1).all()
 
 
-@pytest.mark.parametrize("share", [threads.share_out, threads.take_turns])
-def test_shared_work_passes_errors_on(share):
+@pytest.mark.parametrize("evenly", [True, False])
+def test_shared_work_passes_errors_on(evenly):
     def fail(start, stop):
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("in another thread")
         time.sleep(0.05)  # so that another thread has the time to take its part
 
     with threads.limit(2), pytest.raises(RuntimeError, match="in another thread"):
-        share(fail, 100, grain=1)
+        threads.share_out(fail, 100, grain=1, evenly=evenly)
 
 
 @pytest.mark.parametrize("size", [1, threads.LARGE_PRODUCT])

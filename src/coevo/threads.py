@@ -77,38 +77,10 @@ def limit_products(n_threads: int | None) -> Iterator[None]:
         yield
 
 
-def share_out(work: Callable[[int, int], object], n_items: int, grain: int) -> None:
-    """Call `work(start, stop)` for ranges that cover n_items, on the cores of this context.
-
-    Parameters
-    ----------
-    work
-        Does the items from start to stop; must not mind the order or the company.
-    n_items
-        How many there are.
-    grain
-        How many are worth the trouble of waking another thread.
-    """
-    n_parts = max(1, min(_n_threads.get() or 1, n_items // max(grain, 1)))
-    cuts = [part * n_items // n_parts for part in range(n_parts + 1)]
-    ranges = list(pairwise(cuts))
-    if n_parts == 1:
-        work(0, n_items)
-        return
-    others = [_hand_over(work, *part) for part in ranges[1:]]
-    try:
-        work(*ranges[0])
-    finally:
-        wait(others)
-    for other in others:
-        other.result()
-
-
-def take_turns(work: Callable[[int, int], object], n_items: int, grain: int) -> None:
-    """Call `work(start, stop)` for ranges that cover n_items; who is done takes the next.
-
-    Better than `share_out` where one core may be slower than another, as on a busy machine. Large
-    ranges come first, small ones last, so that all end together.
+def share_out(
+    work: Callable[[int, int], object], n_items: int, grain: int, *, evenly: bool = True
+) -> None:
+    """Call `work(start, stop)` for ranges that cover n_items; a core that is done takes the next.
 
     Parameters
     ----------
@@ -118,16 +90,24 @@ def take_turns(work: Callable[[int, int], object], n_items: int, grain: int) -> 
         How many there are.
     grain
         How many are worth beginning a range for.
+    evenly
+        Whether each core gets one range. If not, large ranges come first and small ones last, so
+        that all end together though one may be slower than another, as on a busy machine.
     """
-    ranges = cut_ahead(range(n_items), grain)
+    n_threads = _n_threads.get() or 1
+    if evenly:
+        n_parts = max(1, min(n_threads, n_items // max(grain, 1)))
+        cuts = [part * n_items // n_parts for part in range(n_parts + 1)]
+        ranges = [range(*ends) for ends in pairwise(cuts)]
+    else:
+        ranges = cut_ahead(range(n_items), grain)
     untouched = iter(ranges)
 
     def work_on() -> None:
         for items in untouched:
             work(items.start, items.stop)
 
-    n_others = min(_n_threads.get() or 1, len(ranges)) - 1
-    others = [_hand_over(work_on) for _ in range(n_others)]
+    others = [_hand_over(work_on) for _ in range(min(n_threads, len(ranges)) - 1)]
     try:
         work_on()
     finally:

@@ -55,6 +55,7 @@ class DeltaEvaluator(BatchedEvaluator):
         self._batch_shares = self._valid_shares = measuring.shares(self._validation)
         self._valid_solution = self._global_solution
         self._buffer = np.empty(0, dtype=self._training.inputs.dtype)
+        self._settle: Callable[[], None] = lambda: None
         self._replaced: list[int] = []  # since validation was last begun
         self._validations: list[Callable[[], Array]] = []  # begun, in order
         self._held = range(0)  # the subpopulations whose candidates' sums are in the buffer
@@ -72,6 +73,7 @@ class DeltaEvaluator(BatchedEvaluator):
 
         Another core may do it while this one reproduces; `_settle` waits for it.
         """
+        self._settle()
         self.validate()
         self._global_solution = global_solution.copy()
         self._matrices = self._architecture.matrices(self._global_solution)
@@ -275,7 +277,7 @@ class DeltaEvaluator(BatchedEvaluator):
                 if first < last:
                     self._multiply(range(i + first, i + last), part)
 
-        threads.take_turns(work, n_parts * n_held, self._grain())
+        threads.share_out(work, n_parts * n_held, self._grain(), evenly=False)
 
     def _grain(self) -> int:
         """How many subpopulations in the buffer are worth a product of their own."""
