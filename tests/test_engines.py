@@ -14,6 +14,7 @@ from coevo.decomposition import decompose
 from coevo.evaluation import Data
 from coevo.evaluation import batched as batched_module
 from coevo.evaluation import delta as delta_module
+from coevo.evaluation import reaching as reaching_module
 from coevo.evaluation.batched import BatchedEvaluator
 from coevo.evaluation.delta import DeltaEvaluator
 from coevo.evaluation.reference import ReferenceEvaluator
@@ -108,13 +109,30 @@ def test_whole_runs_are_identical_when_means_represent(variant, hidden_layer_siz
     assert_same_run(DeltaEvaluator, parts, settings)
 
 
+@pytest.mark.parametrize("short", [0.0, 1.0])  # multiply all instances, or those in reach only
 @pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
 @pytest.mark.parametrize("hidden_layer_sizes", [(7,), (6, 5)])
 @pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
-def test_whole_runs_are_identical_for_every_activation(variant, hidden_layer_sizes, activation):
+def test_whole_runs_are_identical_for_every_activation(
+    variant, hidden_layer_sizes, activation, short, monkeypatch
+):
+    monkeypatch.setattr(reaching_module, "_SHORT", short)
     parts = make_parts(4, hidden_layer_sizes, activation=activation)
     settings = settings_for(variant, hidden_layer_sizes, activation=activation)
     assert_same_run(DeltaEvaluator, parts, settings)
+
+
+@pytest.mark.parametrize("changes", [{"representative": "mean"}, {"synchronous": False}])
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+def test_whole_runs_are_identical_when_steps_are_shared_out(
+    variant, n_threads, changes, monkeypatch
+):
+    monkeypatch.setattr(reaching_module, "_SHORT", 1.0)
+    monkeypatch.setattr(threads, "LARGE_PRODUCT", 2**8)
+    parts = make_parts(4, (7,))
+    with threads.limit(n_threads):
+        assert_same_run(DeltaEvaluator, parts, settings_for(variant, (7,), **changes))
 
 
 @pytest.mark.parametrize(

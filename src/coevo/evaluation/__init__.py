@@ -193,6 +193,10 @@ class SteppingEvaluator(ABC):
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Take the subpopulations one after the other."""
         self.stage(subpopulations, contest.candidates)
+        self._step_through(subpopulations, contest)
+
+    def _step_through(self, subpopulations: range, contest: Contest) -> None:
+        """Evaluate, select and replace, in a block that has been staged."""
         for k, i in enumerate(subpopulations):
             candidate = int(select(contest, k, self.evaluate(i)))
             if contest.has_moved[k]:

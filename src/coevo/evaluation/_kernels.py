@@ -204,20 +204,62 @@ def hidden_intervals(outputs, targets, weights, now, activation, low, high):
     outputs: (C, B), targets: (B,) int32, weights: (C,) from the neuron to the outputs, now: (B,)
     the neuron's present activations, low and high: (B,), written.
     """
+    _bound_activations(outputs, 0, targets, weights, now, low, high)
+    _turn_into_sums(low, high, activation)
+
+
+@compiled
+def _bound_activations(outputs, start, targets, weights, now, low, high):
+    """Find where a hidden neuron's activation must lie; see `hidden_intervals`.
+
+    outputs has more instances than the rest, which begin at start.
+    """
     infinite = outputs.dtype.type(np.inf)
     own, own_slopes = np.empty_like(now), np.empty_like(now)
     for k in range(len(now)):
-        own[k], own_slopes[k] = outputs[targets[k], k], weights[targets[k]]
+        own[k], own_slopes[k] = outputs[targets[k], start + k], weights[targets[k]]
         low[k], high[k] = -infinite, infinite
     for c in range(len(weights)):
-        _bound_by_rival(
-            outputs[c], weights[c], np.int32(c), own, own_slopes, targets, now, low, high
-        )
+        output, slope = outputs[c, start : start + len(now)], weights[c]
+        _bound_by_rival(output, slope, np.int32(c), own, own_slopes, targets, now, low, high)
     for k in range(len(now)):  # what is empty stays so, however bounds are rounded
         is_empty = low[k] > high[k]
         low[k] = infinite if is_empty else low[k]
         high[k] = -infinite if is_empty else high[k]
-    _turn_into_sums(low, high, activation)
+
+
+@compiled
+def _activation_range(activation):
+    """Return the least and the greatest activation that there is."""
+    if activation in (TANH, SIGN):
+        return -1.0, 1.0
+    if activation == SIGMOID:
+        return 0.0, 1.0
+    return (0.0 if activation == RELU else -np.inf), np.inf
+
+
+@compiled
+def find_open(outputs, start, targets, weights, now, activation, low, high, instances):
+    """Find the instances that are right or wrong depending on a hidden neuron's sum, and where.
+
+    The others are out of its reach: no activation that the neuron could have changes how they are
+    classified. See `hidden_intervals`, but outputs may have more instances than the rest, which
+    begin at start, and low and high hold the open instances' intervals only, side by side.
+
+    instances: (B,) int64, written: which ones are open. Returns how many these are, and how many of
+    the others are classified right.
+    """
+    _bound_activations(outputs, start, targets, weights, now, low, high)
+    least, greatest = _activation_range(activation)
+    n_open, n_right = 0, 0
+    for k in range(len(now)):
+        if low[k] <= least and high[k] >= greatest:
+            n_right += 1
+        elif low[k] <= greatest and high[k] >= least:
+            low[n_open], high[n_open], instances[n_open] = low[k], high[k], k
+            n_open += 1
+    _turn_into_sums(low[:n_open], high[:n_open], activation)
+    return n_open, n_right
 
 
 @compiled

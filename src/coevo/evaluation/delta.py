@@ -26,7 +26,8 @@ import numpy as np
 
 from coevo import threads
 from coevo.batches import Instances
-from coevo.evaluation import _kernels, _measures, _sweeps, measuring
+from coevo.evaluation import _kernels, _measures, _sweeps, measuring, reaching
+from coevo.evaluation._reach import LastHidden
 from coevo.evaluation.batched import BatchedEvaluator, share_out_blocks, weighted_sums
 from coevo.evaluation.surroundings import Surroundings
 from coevo.network import Array
@@ -94,19 +95,50 @@ class DeltaEvaluator(BatchedEvaluator):
         self._surroundings.run(self._matrices)
 
     def sweep(self, subpopulations: range, contest: Contest) -> None:
-        """Sweep in compiled loops next to the outputs, if they know the measure; else in steps.
-
-        While this thread sweeps over some neurons, others may already multiply for the next.
-        """
-        self._settle()
+        """Sweep in compiled loops next to the outputs, if they know the measure; else in steps."""
+        self.stage(subpopulations, contest.candidates)
         layer, _ = self._places[subpopulations.start]
         n_candidates = contest.trials.shape[1] * len(contest.candidates)
         is_near_outputs = layer >= len(self._matrices) - 2
         fits = n_candidates * len(self._batch) <= BLOCK_ELEMENTS
-        if self._compiled_measure is None or not (is_near_outputs and fits):
-            super().sweep(subpopulations, contest)
+        if is_near_outputs and self._sweep_in_reach(subpopulations, contest):
             return
-        self.stage(subpopulations, contest.candidates)
+        if self._compiled_measure is not None and is_near_outputs and fits:
+            self._sweep_blocks(contest)
+        else:
+            self._step_through(subpopulations, contest)
+
+    def _sweep_in_reach(self, subpopulations: range, contest: Contest) -> bool:
+        """Sweep over hidden neurons if all that counts is whether the few in reach are right."""
+        layer, neuron = self._places[subpopulations.start]
+        is_hidden = layer == len(self._matrices) - 2
+        measure = self._compiled_measure
+        if not is_hidden or measure is None or measure.kind != _measures.ACCURACY:
+            return False
+        hidden = LastHidden(
+            inputs=np.ascontiguousarray(self._surroundings.activations[layer].T),
+            activations=self._surroundings.activations[-1],
+            outgoing=np.ascontiguousarray(self._matrices[-1][:, :-1].T),
+            outputs=self._surroundings.sums[-1],
+            targets=self._batch.targets,
+            activation=self._activation_code,
+        )
+        neurons = range(neuron, neuron + len(subpopulations))
+        part = reaching.part_in_reach(hidden, neurons)
+        if not reaching.is_short(part):
+            return False
+        reaching.sweep(hidden, neurons, contest, part)
+        for k in np.flatnonzero(contest.has_moved):
+            self._note(subpopulations[k], contest.representatives[k])
+        return True
+
+    def _sweep_blocks(self, contest: Contest) -> None:
+        """Sweep over as many subpopulations at a time as the buffer holds the sums of.
+
+        While this thread sweeps over some neurons, others may already multiply for the next.
+        """
+        assert self._compiled_measure is not None
+        subpopulations, _ = self._staged
         start = subpopulations.start
         while start < subpopulations.stop:
             if self._compiled_measure.kind == _measures.ACCURACY:

@@ -1,0 +1,78 @@
+"""Whether a layer's neurons reach few instances, and sweeps over it on one core or on several."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coevo import threads
+from coevo.evaluation import _reach
+from coevo.evaluation._reach import LastHidden
+from coevo.network import Array
+from coevo.selection import STAYS, Contest, select
+
+_SHORT = 0.2  # part of the instances; a loop over few has half the rate of one large product
+_N_SAMPLES = 8
+
+
+def part_in_reach(layer: LastHidden, neurons: range) -> float:
+    """Return which part of the instances a neuron can still make right or wrong.
+
+    A mean over some of the neurons, as they are now.
+    """
+    sample = neurons[:: -(-len(neurons) // _N_SAMPLES)]
+    n_open = sum(_reach.count_open(layer, neuron) for neuron in sample)
+    return float(n_open / (len(sample) * len(layer.targets)))
+
+
+def is_short(part: float) -> bool:
+    """Whether so few instances are in reach that one product for all candidates does not pay."""
+    return part <= _SHORT
+
+
+def sweep(layer: LastHidden, neurons: range, contest: Contest, part: float) -> None:
+    """Measure, select and move neurons, one after the other.
+
+    Each step is shared out among the cores if it is long; else one compiled loop does all.
+
+    Parameters
+    ----------
+    layer
+        The neurons' layer, moved along.
+    neurons
+        Their places in the layer.
+    contest
+        Their candidates.
+    part
+        The part of the instances in their reach, as found before.
+    """
+    n_instances, n_inputs = layer.inputs.shape
+    n_candidates = contest.trials.shape[1] * len(contest.candidates)
+    grain = 1 + threads.LARGE_PRODUCT // round(n_inputs * (1 + part * n_candidates))
+    if threads.available_threads() == 1 or n_instances < 2 * grain:
+        _reach.sweep(layer, contest, neurons.start)
+        return
+    for k, neuron in enumerate(neurons):
+        counts = _count_right(layer, neuron, contest, k, n_candidates, grain)
+        if select(contest, k, counts / n_instances) != STAYS:
+            _move(layer, neuron, contest.representatives[k], grain)
+
+
+def _count_right(
+    layer: LastHidden, neuron: int, contest: Contest, k: int, n_candidates: int, grain: int
+) -> Array:
+    parts: list[Array] = []
+
+    def work(start: int, stop: int) -> None:
+        counts = np.empty(n_candidates, dtype=np.int64)
+        _reach.count_right(layer, neuron, contest, k, start, stop, counts)
+        parts.append(counts)
+
+    threads.share_out(work, len(layer.targets), grain)
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def _move(layer: LastHidden, neuron: int, individual: Array, grain: int) -> None:
+    def work(start: int, stop: int) -> None:
+        _reach.move(layer, neuron, individual, start, stop)
+
+    threads.share_out(work, len(layer.targets), grain)
