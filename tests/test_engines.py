@@ -13,8 +13,8 @@ from coevo import Settings, evolve, threads
 from coevo.decomposition import decompose
 from coevo.evaluation import Data
 from coevo.evaluation import batched as batched_module
-from coevo.evaluation import delta as delta_module
 from coevo.evaluation import reaching as reaching_module
+from coevo.evaluation import sums as sums_module
 from coevo.evaluation.batched import BatchedEvaluator
 from coevo.evaluation.delta import DeltaEvaluator
 from coevo.evaluation.reference import ReferenceEvaluator
@@ -122,6 +122,13 @@ def test_whole_runs_are_identical_for_every_activation(
     assert_same_run(DeltaEvaluator, parts, settings)
 
 
+@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+def test_whole_runs_are_identical_on_several_blocks_of_instances(variant, monkeypatch):
+    monkeypatch.setattr(reaching_module, "_SHORT", 1.0)
+    parts = make_parts(4, (7,), n_instances=2000)  # blocks hold 512
+    assert_same_run(DeltaEvaluator, parts, settings_for(variant, (7,), batch_size=600))
+
+
 @pytest.mark.parametrize("changes", [{"representative": "mean"}, {"synchronous": False}])
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
@@ -163,7 +170,8 @@ def test_whole_runs_are_identical_for_other_settings(variant, changes):
 @pytest.mark.parametrize("block", [1, 500, 2000])
 def test_blocks_do_not_change_the_run(monkeypatch, variant, hidden_layer_sizes, block):
     """Room for one candidate, for a few, for a few neurons at a time."""
-    monkeypatch.setattr(delta_module, "BLOCK_ELEMENTS", block)
+    monkeypatch.setattr(reaching_module, "_SHORT", 0.0)
+    monkeypatch.setattr(sums_module, "BLOCK_ELEMENTS", block)
     parts = make_parts(4, hidden_layer_sizes)
     assert_same_run(DeltaEvaluator, parts, settings_for(variant, hidden_layer_sizes))
 

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from test_operators import make_contest
 
 from coevo.evaluation import _functions as functions
 from coevo.evaluation import _kernels as kernels
 from coevo.evaluation import _measures as measures
+from coevo.evaluation import _reach as reach
 from coevo.fitness import ClippedMargin, CrossEntropy
 from coevo.network import ACTIVATIONS
 
@@ -56,21 +58,46 @@ def hidden_by_intervals(rest, weights, now, candidates, targets, activation):
     return measured
 
 
+def hidden_by_reach(rest, weights, now, candidates, targets, activation):
+    """Each instance has one input, which is 1, and is alone: its sum is the candidate's weight."""
+    activations = ACTIVATIONS[activation](now)
+    outputs = rest + np.multiply.outer(weights, activations)
+    counts = np.zeros(len(candidates), dtype=np.int64)
+    for k in range(len(targets)):
+        layer = reach.LastHidden(
+            inputs=np.ones((len(targets), 1)), activations=activations[np.newaxis],
+            outgoing=weights[np.newaxis], outputs=outputs, targets=targets,
+            activation=kernels.ACTIVATION_CODES[activation],
+        )  # fmt: skip
+        trials = np.zeros((1, len(candidates), 2))
+        trials[0, :, 0] = candidates[:, k]
+        contest = make_contest(np.zeros_like(trials), trials, measures_targets=False)
+        here = np.empty_like(counts)
+        reach.count_right(layer, 0, contest, 0, k, k + 1, here)
+        counts += here
+    return counts / len(targets)
+
+
+HIDDEN_WAYS = (hidden_by_intervals, hidden_by_reach)
+
+
+@pytest.mark.parametrize("measure", HIDDEN_WAYS)
 @pytest.mark.parametrize("activation", STEPS)
 @given(case=hidden_cases())
-def test_hidden_intervals_are_exact_on_ties_zeros_and_equal_weights(activation, case):
+def test_hidden_intervals_are_exact_on_ties_zeros_and_equal_weights(measure, activation, case):
     rest, weights, _, candidates, targets = case
-    measured = hidden_by_intervals(*case, activation)
+    measured = measure(*case, activation)
     for row, accuracy in zip(candidates, measured, strict=True):
         outputs = rest + np.multiply.outer(weights, ACTIVATIONS[activation](row))
         assert accuracy == plain_accuracy(outputs, targets)
 
 
+@pytest.mark.parametrize("measure", HIDDEN_WAYS)
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
 @given(case=hidden_cases(sums=st.sampled_from([-50.0, 0.0, 50.0])))
-def test_hidden_intervals_are_exact_where_activations_saturate(activation, case):
+def test_hidden_intervals_are_exact_where_activations_saturate(measure, activation, case):
     rest, weights, _, candidates, targets = case
-    measured = hidden_by_intervals(*case, activation)
+    measured = measure(*case, activation)
     for row, accuracy in zip(candidates, measured, strict=True):
         outputs = rest + np.multiply.outer(weights, ACTIVATIONS[activation](row))
         assert accuracy == plain_accuracy(outputs, targets)
@@ -84,12 +111,13 @@ magnitudes = st.builds(
 )
 
 
+@pytest.mark.parametrize("measure", HIDDEN_WAYS)
 @pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
 @given(case=hidden_cases(elements=magnitudes, sums=magnitudes))
-def test_hidden_intervals_hold_for_huge_and_tiny_values(activation, case):
+def test_hidden_intervals_hold_for_huge_and_tiny_values(measure, activation, case):
     rest, weights, now, candidates, targets = case
     function = ACTIVATIONS[activation]
-    measured = hidden_by_intervals(*case, activation)
+    measured = measure(*case, activation)
     for row, accuracy in zip(candidates, measured, strict=True):
         outputs = rest + np.multiply.outer(weights, function(row))
         # Rounding may decide instances whose two best outputs are closer than it is fine.
@@ -242,3 +270,20 @@ def test_measures_by_outputs_are_the_plain_formula(case, n_same):
         scale = 1e-12 * (1 + np.abs(outputs).max() + np.abs(weights).max())
         assert entropy[j] == pytest.approx(CrossEntropy()(moved.T, targets), rel=1e-9, abs=scale)
         assert margin[j] == pytest.approx(ClippedMargin()(moved.T, targets), rel=1e-9, abs=scale)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@given(data=st.data())
+def test_open_instances_are_counted_with_each_candidates_own_sums(dtype, data):
+    """On small whole numbers, where products are exact; in blocks of every size."""
+    n_instances, n_inputs = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 20))
+    n_candidates = data.draw(st.integers(1, 9))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    inputs = rng.integers(-3, 4, (n_instances, n_inputs)).astype(dtype)
+    vectors = rng.integers(-3, 4, (n_candidates, n_inputs + 1)).astype(dtype)
+    instances = rng.permutation(n_instances)[: data.draw(st.integers(0, n_instances))]
+    low, high = np.sort(rng.integers(-20, 21, (2, len(instances))).astype(dtype), axis=0)
+    counts = np.zeros(n_candidates, dtype=np.int64)
+    reach._count_inside(inputs, instances, low, high, vectors, counts)
+    sums = vectors[:, :-1] @ inputs[instances].T + vectors[:, -1:]
+    assert counts.tolist() == ((sums >= low) & (sums <= high)).sum(axis=1).tolist()

@@ -212,7 +212,7 @@ def hidden_intervals(outputs, targets, weights, now, activation, low, high):
 def _bound_activations(outputs, start, targets, weights, now, low, high):
     """Find where a hidden neuron's activation must lie; see `hidden_intervals`.
 
-    outputs has more instances than the rest, which begin at start.
+    outputs may have more instances than targets and now, which begin at start.
     """
     infinite = outputs.dtype.type(np.inf)
     own, own_slopes = np.empty_like(now), np.empty_like(now)
@@ -243,11 +243,11 @@ def find_open(outputs, start, targets, weights, now, activation, low, high, inst
     """Find the instances that are right or wrong depending on a hidden neuron's sum, and where.
 
     The others are out of its reach: no activation that the neuron could have changes how they are
-    classified. See `hidden_intervals`, but outputs may have more instances than the rest, which
-    begin at start, and low and high hold the open instances' intervals only, side by side.
+    classified. See `hidden_intervals`, but outputs may have more instances than targets and now,
+    which begin at start, and low and high hold the open instances' intervals only, side by side.
 
     instances: (B,) int64, written: which ones are open. Returns how many these are, and how many of
-    the others are classified right.
+    the others are classified right. low, high and instances may be longer than that.
     """
     _bound_activations(outputs, start, targets, weights, now, low, high)
     least, greatest = _activation_range(activation)

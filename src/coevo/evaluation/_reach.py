@@ -17,7 +17,7 @@ from coevo.evaluation._kernels import activate, find_open
 from coevo.network import Array
 from coevo.selection import STAYS, select
 
-_TILE = 48  # instances multiplied with all candidates while they are in the fast memory
+_BLOCK = 512  # instances, so few that what is known of them stays in the fast memory
 
 
 class LastHidden(NamedTuple):
@@ -79,21 +79,19 @@ def _count_inside(inputs, instances, low, high, vectors, counts):
     the same sum whatever its company.
     """
     last, last_instance = len(vectors) - 1, len(instances) - 1
-    for tile in range(0, len(instances), _TILE):
-        end = min(tile + _TILE, len(instances))
-        for j in range(0, len(vectors), 4):
-            w0, w1 = vectors[j], vectors[min(j + 1, last)]
-            w2, w3 = vectors[min(j + 2, last)], vectors[min(j + 3, last)]
-            for p in range(tile, end, 3):
-                x0 = inputs[instances[p]]
-                x1 = inputs[instances[min(p + 1, last_instance)]]
-                x2 = inputs[instances[min(p + 2, last_instance)]]
-                sums = _multiply(w0, w1, w2, w3, x0, x1, x2)
-                for a in range(min(4, len(vectors) - j)):
-                    for b in range(min(3, end - p)):
-                        total = sums[a][b] + vectors[j + a, -1]
-                        is_right = (total >= low[p + b]) & (total <= high[p + b])
-                        counts[j + a] += np.int64(is_right)
+    for j in range(0, len(vectors), 4):
+        w0, w1 = vectors[j], vectors[min(j + 1, last)]
+        w2, w3 = vectors[min(j + 2, last)], vectors[min(j + 3, last)]
+        for p in range(0, len(instances), 3):
+            x0 = inputs[instances[p]]
+            x1 = inputs[instances[min(p + 1, last_instance)]]
+            x2 = inputs[instances[min(p + 2, last_instance)]]
+            sums = _multiply(w0, w1, w2, w3, x0, x1, x2)
+            for a in range(min(4, len(vectors) - j)):
+                for b in range(min(3, len(instances) - p)):
+                    total = sums[a][b] + vectors[j + a, -1]
+                    is_right = (total >= low[p + b]) & (total <= high[p + b])
+                    counts[j + a] += np.int64(is_right)
 
 
 @compiled_with("reassoc", "contract")
@@ -107,45 +105,62 @@ def _sum_up(inputs, weights, sums):
 
 
 @compiled
-def _find_open(layer, neuron, start, stop):
-    """Return the open instances, counted from start, their intervals, and how many are right."""
-    low, high = np.empty((2, stop - start), dtype=layer.outputs.dtype)
-    instances = np.empty(stop - start, dtype=np.int64)
-    n_open, n_right = find_open(
+def _scratch(layer):
+    """Return room for a block's open instances and their intervals.
+
+    Three arrays and not one, or compilers cannot see that they do not overlap.
+    """
+    low = np.empty(_BLOCK, dtype=layer.outputs.dtype)
+    return np.empty(_BLOCK, dtype=np.int64), low, np.empty_like(low)
+
+
+@compiled
+def _find_open(layer, neuron, start, stop, instances, low, high):
+    """Find the open instances of a block, counted from its start; see `find_open`."""
+    return find_open(
         layer.outputs, start, layer.targets[start:stop], layer.outgoing[neuron],
         layer.activations[neuron, start:stop], layer.activation, low, high, instances,
     )  # fmt: skip
-    return instances[:n_open], low[:n_open], high[:n_open], n_right
 
 
 @compiled
 def count_open(layer, neuron):
     """Count the instances that are in the reach of a neuron."""
-    instances, _, _, _ = _find_open(layer, neuron, 0, len(layer.targets))
-    return len(instances)
+    instances, low, high = _scratch(layer)
+    n_instances, count = len(layer.targets), 0
+    for start in range(0, n_instances, _BLOCK):
+        stop = min(start + _BLOCK, n_instances)
+        n_open, _ = _find_open(layer, neuron, start, stop, instances, low, high)
+        count += n_open
+    return count
 
 
 @compiled
-def count_right(layer, neuron, contest, k, start, stop, counts):
-    """Count the instances from start to stop that are right with each candidate for a neuron.
+def count_right(layer, neuron, contest, k, first, last, counts):
+    """Count the instances from first to last that are right with each candidate for a neuron.
 
     contest and k: its candidates are those of the k-th subpopulation there; counts: (m,) int64,
-    written.
+    written. The last instance is not included.
     """
-    instances, low, high, n_right = _find_open(layer, neuron, start, stop)
-    counts[:] = n_right
-    inputs, n_targets = layer.inputs[start:stop], contest.trials.shape[1]
-    _count_inside(inputs, instances, low, high, contest.trials[k], counts[:n_targets])
-    if contest.measures_targets:
-        first = contest.first_target
-        targets = contest.individuals[k, first : first + n_targets]
-        _count_inside(inputs, instances, low, high, targets, counts[n_targets:])
+    trials, n_targets = contest.trials[k], contest.trials.shape[1]
+    targets = contest.individuals[k, contest.first_target : contest.first_target + n_targets]
+    instances, low, high = _scratch(layer)
+    counts[:] = 0
+    for start in range(first, last, _BLOCK):
+        stop = min(start + _BLOCK, last)
+        n_open, n_right = _find_open(layer, neuron, start, stop, instances, low, high)
+        counts += n_right
+        inputs, chosen = layer.inputs[start:stop], instances[:n_open]
+        _count_inside(inputs, chosen, low, high, trials, counts[:n_targets])
+        if contest.measures_targets:
+            _count_inside(inputs, chosen, low, high, targets, counts[n_targets:])
 
 
 @compiled
 def move(layer, neuron, individual, start, stop):
     """Give a neuron other weights, (n + 1,), on the instances from start to stop."""
-    sums, after = np.empty((2, stop - start), dtype=layer.outputs.dtype)
+    sums = np.empty(stop - start, dtype=layer.outputs.dtype)
+    after = np.empty_like(sums)
     _sum_up(layer.inputs[start:stop], individual, sums)
     activate(sums, individual[-1], layer.activation, after)
     now = layer.activations[neuron, start:stop]

@@ -111,8 +111,8 @@ def sweep_hidden(sweep, contest, activations, next_matrix, activation):
     how many neurons are done.
     """
     n_parts, n_neurons, n_candidates, n_instances = sweep.sums.shape
-    scratch = np.empty((4, n_instances), dtype=sweep.outputs.dtype)
-    low, high, sums, after = scratch[0], scratch[1], scratch[2], scratch[3]
+    low, high = np.empty_like(sweep.outputs[0]), np.empty_like(sweep.outputs[0])
+    sums, after = np.empty_like(low), np.empty_like(low)
     measured = np.empty(n_parts * n_candidates)
     for k in range(n_neurons):
         neuron = sweep.first_neuron + k

@@ -9,17 +9,19 @@ The identities, with the rest of the global solution fixed:
 - An instance is classified right exactly while the sum of the one changed neuron, hidden or output,
   lies in an interval that depends on the others only (`_kernels.hidden_intervals` and
   `output_intervals`). A candidate then costs two comparisons an instance.
+- Where that interval holds every sum or none, the instance is out of the neuron's reach, and
+  candidates need not be multiplied with it (`reaching`).
 
 An evaluation of a network with layer sizes n, H, C on B instances thus costs O(B n) for a hidden
-neuron and O(B H) for an output neuron, where the reference needs O(B (n H + H C)). Finding the
-intervals costs O(B C) for each neuron, not for each candidate. Below the last hidden layer of a
-deep network the layers above are run again from the moved sums.
+neuron, for accuracy even O(q n) with the q instances in reach, and O(B H) for an output neuron,
+where the reference needs O(B (n H + H C)). Finding the intervals costs O(B C) for each neuron, not
+for each candidate. Below the last hidden layer of a deep network the layers above are run again
+from the moved sums.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -29,13 +31,10 @@ from coevo.batches import Instances
 from coevo.evaluation import _kernels, _measures, _sweeps, measuring, reaching
 from coevo.evaluation._reach import LastHidden
 from coevo.evaluation.batched import BatchedEvaluator, share_out_blocks, weighted_sums
+from coevo.evaluation.sums import CandidateSums
 from coevo.evaluation.surroundings import Surroundings
 from coevo.network import Array
 from coevo.selection import Contest
-
-_GRAIN = 200  # candidates in a product below which it gets slow
-BLOCK_ELEMENTS = 4 * 2**20
-"""Candidates' sums held at once: 16 MB in float32."""
 
 
 class DeltaEvaluator(BatchedEvaluator):
@@ -55,11 +54,10 @@ class DeltaEvaluator(BatchedEvaluator):
         self._valid_matrices: list[Array] = []
         self._batch_shares = self._valid_shares = measuring.shares(self._validation)
         self._valid_solution = self._global_solution
-        self._buffer = np.empty(0, dtype=self._training.inputs.dtype)
+        self._sums = CandidateSums(self._training.inputs.dtype)
         self._settle: Callable[[], None] = lambda: None
         self._replaced: list[int] = []  # since validation was last begun
         self._validations: list[Callable[[], Array]] = []  # begun, in order
-        self._held = range(0)  # the subpopulations whose candidates' sums are in the buffer
         self._places = [
             (depth, neuron)
             for depth, layer in enumerate(architecture.layers)
@@ -98,22 +96,20 @@ class DeltaEvaluator(BatchedEvaluator):
         """Sweep in compiled loops next to the outputs, if they know the measure; else in steps."""
         self.stage(subpopulations, contest.candidates)
         layer, _ = self._places[subpopulations.start]
-        n_candidates = contest.trials.shape[1] * len(contest.candidates)
-        is_near_outputs = layer >= len(self._matrices) - 2
-        fits = n_candidates * len(self._batch) <= BLOCK_ELEMENTS
-        if is_near_outputs and self._sweep_in_reach(subpopulations, contest):
-            return
-        if self._compiled_measure is not None and is_near_outputs and fits:
-            self._sweep_blocks(contest)
-        else:
+        if self._compiled_measure is None or layer < len(self._matrices) - 2:
             self._step_through(subpopulations, contest)
+        elif not self._sweep_in_reach(subpopulations, contest):
+            if self._sums.fits:
+                self._sweep_blocks(subpopulations, contest)
+            else:
+                self._step_through(subpopulations, contest)
 
     def _sweep_in_reach(self, subpopulations: range, contest: Contest) -> bool:
         """Sweep over hidden neurons if all that counts is whether the few in reach are right."""
+        assert self._compiled_measure is not None
         layer, neuron = self._places[subpopulations.start]
         is_hidden = layer == len(self._matrices) - 2
-        measure = self._compiled_measure
-        if not is_hidden or measure is None or measure.kind != _measures.ACCURACY:
+        if not is_hidden or self._compiled_measure.kind != _measures.ACCURACY:
             return False
         hidden = LastHidden(
             inputs=np.ascontiguousarray(self._surroundings.activations[layer].T),
@@ -132,40 +128,36 @@ class DeltaEvaluator(BatchedEvaluator):
             self._note(subpopulations[k], contest.representatives[k])
         return True
 
-    def _sweep_blocks(self, contest: Contest) -> None:
+    def _sweep_blocks(self, subpopulations: range, contest: Contest) -> None:
         """Sweep over as many subpopulations at a time as the buffer holds the sums of.
 
         While this thread sweeps over some neurons, others may already multiply for the next.
         """
         assert self._compiled_measure is not None
-        subpopulations, _ = self._staged
-        start = subpopulations.start
+        sums, start = self._sums, subpopulations.start
         while start < subpopulations.stop:
             if self._compiled_measure.kind == _measures.ACCURACY:
                 # Its sweep is short: overlapping it costs more than it saves.
-                self._hold_from(start)
-                self._sweep_held(contest, self._held)
+                sums.hold_from(start)
+                self._sweep_held(contest, sums.held)
             else:
-                self._make_room(start)
-                threads.prepare_ahead(
-                    self._prepare_sums,
-                    partial(self._sweep_held, contest),
-                    threads.cut_ahead(self._held, self._grain() // len(self._sums)),
-                )
-            start = self._held.stop
+                sums.make_room(start)
+                sweep = partial(self._sweep_held, contest)
+                threads.prepare_ahead(sums.prepare, sweep, sums.ranges_ahead())
+            start = sums.held.stop
 
     def _sweep_held(self, contest: Contest, neighbours: range) -> None:
         """Sweep over some subpopulations whose sums are in the buffer."""
-        subpopulations, candidates = self._staged
         assert self._compiled_measure is not None
+        held, first_staged = self._sums.held, self._sums.subpopulations.start
         start = neighbours.start
         while start < neighbours.stop:
             layer, first_neuron = self._places[start]
-            first = start - subpopulations.start
-            rows = slice(first, first + neighbours.stop - start)
+            first = start - first_staged
+            rows = slice(first, neighbours.stop - first_staged)
             sweep = _sweeps.Sweep(
-                sums=self._sums[:, start - self._held.start : neighbours.stop - self._held.start],
-                biases=np.stack([vectors[rows, :, -1] for vectors in candidates]),
+                sums=self._sums.array[:, start - held.start : neighbours.stop - held.start],
+                biases=np.stack([vectors[rows, :, -1] for vectors in self._sums.candidates]),
                 outputs=self._surroundings.sums[-1],
                 targets=self._batch.targets,
                 weights=self._batch_shares,
@@ -182,11 +174,11 @@ class DeltaEvaluator(BatchedEvaluator):
                 )
             stop = start + int(n_done)
             for i in range(start, stop):
-                k = i - subpopulations.start
+                k = i - first_staged
                 if contest.has_moved[k]:
                     self._note(i, contest.representatives[k])
             if stop < neighbours.stop:  # its new representative is not among the candidates
-                self.replace(stop, contest.representatives[stop - subpopulations.start], None)
+                self.replace(stop, contest.representatives[stop - first_staged], None)
                 stop += 1
             start = stop
 
@@ -197,8 +189,7 @@ class DeltaEvaluator(BatchedEvaluator):
         if layer > 0 and neuron == 0:  # the layer below has come to rest
             self._begin_to_validate()
             self._surroundings.run(self._matrices, layer)
-        self._staged = subpopulations, candidates
-        self._held = range(0)
+        self._sums.stage(subpopulations, candidates, self._surroundings.activations[layer])
 
     def evaluate(self, i: int) -> Array:
         """Measure in compiled loops next to the outputs, further below run the layers above."""
@@ -206,15 +197,15 @@ class DeltaEvaluator(BatchedEvaluator):
         measure = partial(self._run_upwards, layer, neuron)
         if layer >= len(self._matrices) - 2 and type(self._fitness) in measuring.COMPILED:
             measure = partial(self._measure_compiled, layer, neuron)
-        return np.concatenate([measure(sums, biases) for sums, biases in self._candidate_sums(i)])
+        return np.concatenate([measure(sums, biases) for sums, biases in self._sums.of(i)])
 
     def replace(self, i: int, individual: Array, candidate: int | None) -> None:
         """Move what the neuron feeds, with its candidate's sums if they are at hand."""
         layer, neuron = self._places[i]
-        if candidate is None or i not in self._held:
+        if candidate is None or i not in self._sums.held:
             sums = individual[:-1] @ self._surroundings.activations[layer]
         else:
-            sums = self._held_sums(i).reshape(-1, len(self._batch))[candidate]
+            sums = self._sums.held_of(i).reshape(-1, len(self._batch))[candidate]
         self._surroundings.move(self._matrices, layer, neuron, sums + individual[-1])
         self._note(i, individual)
 
@@ -277,80 +268,6 @@ class DeltaEvaluator(BatchedEvaluator):
             raise ValueError("its activations of the validation set have other shapes")
         for name, array in fresh.items():
             array[...] = memory[name]
-
-    # ----------------------------------------------------------------------- sums of the candidates
-
-    def _candidate_sums(self, i: int) -> Iterator[tuple[Array, Array]]:
-        """Yield the sums without bias, (m, B), and the biases, (m,), of candidates in order."""
-        subpopulations, candidates = self._staged
-        k = i - subpopulations.start
-        n_instances = len(self._batch)
-        if sum(len(vectors[k]) for vectors in candidates) * n_instances <= BLOCK_ELEMENTS:
-            if i not in self._held:
-                self._hold_from(i)
-            for sums, vectors in zip(self._held_sums(i), candidates, strict=True):
-                yield sums, vectors[k, :, -1]
-            return
-        below = self._surroundings.activations[self._places[i][0]]
-        step = max(1, BLOCK_ELEMENTS // n_instances)
-        for vectors in candidates:
-            for start in range(0, len(vectors[k]), step):
-                part = vectors[k, start : start + step]
-                yield part[:, :-1] @ below, part[:, -1]
-
-    def _hold_from(self, i: int) -> None:
-        """Fill the buffer with the sums of subpopulation i and as many after it as fit."""
-        self._make_room(i)
-        n_parts, n_held = self._sums.shape[:2]
-
-        def work(start: int, stop: int) -> None:
-            for part in range(n_parts):
-                first, last = (min(max(k - part * n_held, 0), n_held) for k in (start, stop))
-                if first < last:
-                    self._multiply(range(i + first, i + last), part)
-
-        threads.share_out(work, n_parts * n_held, self._grain(), evenly=False)
-
-    def _grain(self) -> int:
-        """How many subpopulations in the buffer are worth a product of their own."""
-        _, _, n_candidates, n_instances = self._sums.shape
-        n_inputs = len(self._surroundings.activations[self._places[self._held.start][0]])
-        size = n_candidates * n_inputs * n_instances
-        return 1 + max(_GRAIN // n_candidates, threads.LARGE_PRODUCT // max(1, size))
-
-    def _make_room(self, i: int) -> None:
-        """Have the buffer hold subpopulation i and as many after it as fit."""
-        subpopulations, candidates = self._staged
-        below = self._surroundings.activations[self._places[i][0]]
-        shape = (len(candidates), candidates[0].shape[1], below.shape[1])
-        n_held = min(subpopulations.stop - i, BLOCK_ELEMENTS // math.prod(shape))
-        self._held = range(i, i + n_held)
-        if self._buffer.size < n_held * math.prod(shape):
-            # Kept from one generation to the next: fresh memory costs as much as filling it.
-            self._buffer = np.empty(n_held * math.prod(shape), dtype=below.dtype)
-        self._sums = self._buffer[: n_held * math.prod(shape)].reshape(
-            shape[0], n_held, shape[1], shape[2]
-        )
-
-    def _prepare_sums(self, neighbours: range) -> None:
-        """Compute the sums of some subpopulations that have room in the buffer."""
-        for part in range(len(self._sums)):
-            self._multiply(neighbours, part)
-
-    def _multiply(self, neighbours: range, part: int) -> None:
-        """Compute the sums of one part, the trials or the targets, of some subpopulations."""
-        subpopulations, candidates = self._staged
-        below = self._surroundings.activations[self._places[neighbours.start][0]]
-        here = slice(neighbours.start - self._held.start, neighbours.stop - self._held.start)
-        rows = slice(
-            neighbours.start - subpopulations.start, neighbours.stop - subpopulations.start
-        )
-        weights = candidates[part][rows, :, :-1].reshape(-1, len(below))
-        np.matmul(weights, below, out=self._sums[part, here].reshape(-1, below.shape[1]))
-
-    def _held_sums(self, i: int) -> Array:
-        """Return the sums of a subpopulation in the buffer: (parts, m, B)."""
-        return np.asarray(self._sums[:, i - self._held.start])
 
     # ------------------------------------------------------------------------------------- fitness
 

@@ -28,9 +28,9 @@ from coevo.batches import Instances
 from coevo.decomposition import Decomposition
 from coevo.evaluation import _kernels, _measures, _part_kernels, measuring
 from coevo.evaluation.batched import BatchedEvaluator, share_out_blocks
-from coevo.evaluation.delta import BLOCK_ELEMENTS
 from coevo.evaluation.parts import Parts
 from coevo.evaluation.scene import Scene
+from coevo.evaluation.sums import BLOCK_ELEMENTS
 from coevo.network import Architecture, Array
 
 

@@ -12,6 +12,7 @@ from coevo.selection import STAYS, Contest, select
 
 _SHORT = 0.2  # part of the instances; a loop over few has half the rate of one large product
 _N_SAMPLES = 8
+_MOVE = 3  # candidates that could be multiplied while a move waits for all inputs from memory
 
 
 def part_in_reach(layer: LastHidden, neurons: range) -> float:
@@ -47,13 +48,20 @@ def sweep(layer: LastHidden, neurons: range, contest: Contest, part: float) -> N
     """
     n_instances, n_inputs = layer.inputs.shape
     n_candidates = contest.trials.shape[1] * len(contest.candidates)
-    grain = 1 + threads.LARGE_PRODUCT // round(n_inputs * (1 + part * n_candidates))
+    size = n_inputs * (_MOVE + part * n_candidates)
+    grain = 1 + round(threads.LARGE_PRODUCT / 2 / size)
     if threads.available_threads() == 1 or n_instances < 2 * grain:
         _reach.sweep(layer, contest, neurons.start)
-        return
+    else:
+        sweep_in_steps(layer, neurons, contest, grain)
+
+
+def sweep_in_steps(layer: LastHidden, neurons: range, contest: Contest, grain: int) -> None:
+    """Sweep with each step shared out among the cores, in ranges of `grain` instances and more."""
+    n_candidates = contest.trials.shape[1] * len(contest.candidates)
     for k, neuron in enumerate(neurons):
         counts = _count_right(layer, neuron, contest, k, n_candidates, grain)
-        if select(contest, k, counts / n_instances) != STAYS:
+        if select(contest, k, counts / len(layer.targets)) != STAYS:
             _move(layer, neuron, contest.representatives[k], grain)
 
 
