@@ -149,6 +149,7 @@ def test_whole_runs_are_identical_when_steps_are_shared_out(
         {"synchronous": False, "max_generations": 4, "representative": "mean"},
         {"strategy": "best/1", "crossover": "exponential"},
         {"strategy": "current-to-best/1"},
+        {"accept_ties": False},
         {"strategy": "rand/2", "reshuffle_batches": True},
         {"initial_range": 0.01, "scale_initial_range": False, "seed": 3},  # most seeds stand still
         {"initial_range": 100.0, "scale_initial_range": False},

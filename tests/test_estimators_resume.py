@@ -211,6 +211,7 @@ OTHER = {
     "final_population_size": 4, "control": "jde", "scale_factor_range": (0.1, 0.3),
     "redraw_probability": 0.3, "memory_size": 3, "pbest_share": 0.3, "archive_rate": 0.5,
     "scale_initial_range": False, "weight_decay": 0.1, "representative": "best",
+    "accept_ties": False,
 }  # fmt: skip
 
 

@@ -23,6 +23,23 @@ def test_reading_1_a_trial_as_fit_as_its_target_replaces_it():
     np.testing.assert_array_equal(contest.individuals, 1)
 
 
+def test_reading_1_may_be_changed():
+    contest = make_contest(np.zeros((1, 2, 2)), np.ones((1, 2, 2)), accepts_ties=False)
+    select(contest, 0, np.array([0.5, 0.6, 0.5, 0.5]))
+    assert contest.wins[0].tolist() == [False, True]
+    assert contest.individuals[0].tolist() == [[0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("variant", ["DE", "CCDE"])  # inherited fitness hardly ever ties
+def test_reading_1_decides_on_plateaus(variant):
+    ends = []
+    for accept_ties in (True, False):
+        search = make_search(small(variant, accept_ties=accept_ties))
+        search.run()
+        ends.append(search.state.subpopulations[0])
+    assert not np.array_equal(*ends)
+
+
 @pytest.mark.parametrize(("n", "size", "n_batches"), [(398, 100, 4), (5000, 500, 10), (9, 2, 4)])
 def test_reading_2_batches_are_a_rounded_number_of_nearly_equal_parts(rng, n, size, n_batches):
     batches = Batches.partition(rng, n, size)

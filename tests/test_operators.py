@@ -172,9 +172,9 @@ def make_contest(individuals, trials, first_target=0, **changes):
     return defaults._replace(**changes)
 
 
-@given(st.integers(1, 8), st.booleans(), st.booleans(), seeds)
-def test_selection_keeps_the_trial_if_it_is_at_least_as_fit(
-    n_targets, measures_targets, completes, seed
+@given(st.integers(1, 8), st.booleans(), st.booleans(), st.booleans(), seeds)
+def test_selection_keeps_the_trial_if_it_is_fitter_or_ties_are_accepted(
+    n_targets, measures_targets, completes, accepts_ties, seed
 ):
     rng = np.random.default_rng(seed)
     size, first = 10, int(rng.integers(0, 10 - n_targets + 1))
@@ -189,6 +189,7 @@ def test_selection_keeps_the_trial_if_it_is_at_least_as_fit(
         from_parents=from_parents,
         measures_targets=measures_targets,
         completes=completes,
+        accepts_ties=accepts_ties,
     )
     measured = rng.integers(0, 3, (1 + measures_targets) * n_targets).astype(float)
     trial_fitness = from_parents[1] + measured[:n_targets]
@@ -203,7 +204,7 @@ def test_selection_keeps_the_trial_if_it_is_at_least_as_fit(
         t = j - first
         if not 0 <= t < n_targets:
             expected, expected_fitness, won = old[1, j], old_fitness[1, j], False
-        elif trial_fitness[t] >= target_fitness[t]:
+        elif trial_fitness[t] > target_fitness[t] - (0.5 if accepts_ties else 0):  # whole numbers
             expected, expected_fitness, won = contest.trials[1, t], trial_fitness[t], True
         else:
             expected, expected_fitness, won = old[1, j], target_fitness[t], False

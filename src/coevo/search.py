@@ -251,6 +251,7 @@ class Search:
             measures_targets=self._inheritance.measures_targets,
             completes=turn.completes,
             takes_means=settings.takes_means,
+            accepts_ties=settings.accept_ties,
         )
 
     def _learn(self, turn: Turn, tally: Tally, targets: Array | None) -> None:

@@ -41,6 +41,8 @@ class Contest(NamedTuple):
         Whether these are the subpopulations' last targets, so that champions are chosen.
     takes_means
         Whether subpopulations are represented by their mean, not by their champion.
+    accepts_ties
+        Whether a trial that is exactly as fit as its target takes its place.
     """
 
     individuals: Array
@@ -57,6 +59,7 @@ class Contest(NamedTuple):
     measures_targets: bool
     completes: bool
     takes_means: bool
+    accepts_ties: bool = True
 
     @property
     def targets(self) -> Array:
@@ -82,7 +85,7 @@ def _average(individuals, mean):
 
 @compiled
 def select(contest, k, measured):
-    """Keep each trial that is at least as fit as its target, in the k-th subpopulation.
+    """Keep each trial that is fitter than its target, or as fit, in the k-th subpopulation.
 
     They compete with their adjusted fitness Ft′, what they inherited plus what was measured. A
     target that is not measured again has what it inherited.
@@ -110,7 +113,8 @@ def select(contest, k, measured):
         if contest.measures_targets:
             target_fitness += measured[n_targets + t]
         contest.gains[k, j] = trial_fitness - target_fitness
-        if trial_fitness >= target_fitness:
+        ties = trial_fitness == target_fitness
+        if trial_fitness > target_fitness or (ties and contest.accepts_ties):
             individuals[j] = contest.trials[k, t]
             fitness[j] = trial_fitness
             wins[j] = True

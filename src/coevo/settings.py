@@ -86,6 +86,9 @@ class Settings:
         binomial or exponential.
     synchronous
         Replace a subpopulation's individuals together after its last one, not one by one.
+    accept_ties
+        Let a trial that is exactly as fit as its target take its place; differential evolution then
+        drifts along plateaus, which accuracy has many of.
     representative
         What stands for a subpopulation in the global solution: its "best" individual, as in the
         paper, or the "mean" of its individuals, which depends less on the luck of a batch. "auto"
@@ -149,6 +152,7 @@ class Settings:
     archive_rate: float = 1.0
     crossover: str = "binomial"
     synchronous: bool = True
+    accept_ties: bool = True
     representative: str = "auto"
     sampling_rounds: int = 5
     initial_range: float | tuple[float, ...] = 4.0
@@ -183,8 +187,8 @@ class Settings:
         check_name("crossover", self.crossover, CROSSOVERS)
         check_name("representative", self.representative, REPRESENTATIVES)
         check_name("dtype", self.dtype, DTYPES)
-        flags = ("limited_evaluation", "reshuffle_batches", "synchronous", "scale_initial_range")
-        for flag in flags:
+        flags = ("limited_evaluation", "reshuffle_batches", "synchronous", "accept_ties")
+        for flag in (*flags, "scale_initial_range"):
             check_flag(flag, getattr(self, flag))
         self._check_numbers()
         self._check_control()

@@ -52,6 +52,7 @@ SHARED: dict[str, Any] = {
     "initial_range": 4.0,
     "fitness": "accuracy",
     "control": "fixed",
+    "accept_ties": True,
     "representative": "best",
     "strategy": "rand/1",
     "crossover": "binomial",

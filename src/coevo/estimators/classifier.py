@@ -77,8 +77,9 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
     limited_evaluation, decay, reshuffle_batches, final_batch_size, population_size, \
     final_population_size, scale_factor, crossover_rate, control, scale_factor_range, \
     redraw_probability, memory_size, strategy, pbest_share, archive_rate, crossover, synchronous, \
-    representative, sampling_rounds, initial_range, scale_initial_range, weight_decay, \
-    max_evaluations, max_generations, max_seconds, target_fitness, patience, dtype, n_threads
+    accept_ties, representative, sampling_rounds, initial_range, scale_initial_range, \
+    weight_decay, max_evaluations, max_generations, max_seconds, target_fitness, patience, dtype, \
+    n_threads
         The settings of the search; see `coevo.Settings`.
 
     Attributes
@@ -145,6 +146,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         archive_rate: float = 1.0,
         crossover: str = "binomial",
         synchronous: bool = True,
+        accept_ties: bool = True,
         representative: str = "auto",
         sampling_rounds: int = 5,
         initial_range: float | Sequence[float] = 4.0,
@@ -195,6 +197,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         self.archive_rate = archive_rate
         self.crossover = crossover
         self.synchronous = synchronous
+        self.accept_ties = accept_ties
         self.representative = representative
         self.sampling_rounds = sampling_rounds
         self.initial_range = initial_range

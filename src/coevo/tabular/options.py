@@ -36,6 +36,7 @@ CHOICES = {
     "limited_evaluation": ["yes", "no"],
     "reshuffle_batches": ["yes", "no"],
     "synchronous": ["yes", "no"],
+    "accept_ties": ["yes", "no"],
     "representative": list(REPRESENTATIVES),
     "scale_initial_range": ["yes", "no"],
 }
