@@ -43,11 +43,11 @@ def make_parts(n_classes, hidden_layer_sizes, n_instances=240, dtype="float64", 
     return Architecture(6, hidden_layer_sizes, n_classes, activation), training, validation
 
 
-def run(engine, parts, settings):
+def run(engine, parts, settings, fitness):
     """A whole run, with every accept/reject decision."""
     architecture, training, validation = parts
     decomposition = decompose(settings.decomposition, architecture, settings.group_size)
-    evaluator = engine(architecture, decomposition, Accuracy(), training, validation)
+    evaluator = engine(architecture, decomposition, fitness, training, validation)
     decisions = []
     search = Search(
         evaluator, decomposition, settings,
@@ -57,12 +57,12 @@ def run(engine, parts, settings):
     return search.state, decisions
 
 
-def assert_same_run(engine, parts, settings):
-    expected, expected_decisions = run(ReferenceEvaluator, parts, settings)
-    state, decisions = run(engine, parts, settings)
+def assert_same_run(engine, parts, settings, fitness=Accuracy()):  # noqa: B008 - has no state
+    expected, expected_decisions = run(ReferenceEvaluator, parts, settings, fitness)
+    state, decisions = run(engine, parts, settings, fitness)
     # Fitness carries the whole past: one different decision and it differs ever after.
-    for fitness, expected_fitness in zip(decisions, expected_decisions, strict=True):
-        np.testing.assert_array_equal(fitness, expected_fitness)
+    for decided, expected_decided in zip(decisions, expected_decisions, strict=True):
+        np.testing.assert_array_equal(decided, expected_decided)
     for ours, theirs in zip(state.subpopulations, expected.subpopulations, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(state.best_network, expected.best_network)
@@ -127,6 +127,16 @@ def test_whole_runs_are_identical_on_several_blocks_of_instances(variant, monkey
     monkeypatch.setattr(reaching_module, "_SHORT", 1.0)
     parts = make_parts(4, (7,), n_instances=2000)  # blocks hold 512
     assert_same_run(DeltaEvaluator, parts, settings_for(variant, (7,), batch_size=600))
+
+
+@pytest.mark.parametrize("short", [0.2, 1.0])
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid", "sign"])
+@pytest.mark.parametrize("fitness", [FBeta(2.0, "macro"), Profit(np.eye(4) + 0.5)])
+def test_whole_runs_are_identical_for_counts_of_classes(fitness, activation, short, monkeypatch):
+    monkeypatch.setattr(reaching_module, "_SHORT", short)
+    parts = make_parts(4, (7,), activation=activation)
+    settings = settings_for("LECCDE", (7,), activation=activation)
+    assert_same_run(DeltaEvaluator, parts, settings, fitness)
 
 
 @pytest.mark.parametrize("changes", [{"representative": "mean"}, {"synchronous": False}])
@@ -277,7 +287,11 @@ def assert_measured_alike(engines, parts, decomposition, measure, is_weighted):
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
 @pytest.mark.parametrize("hidden_layer_sizes", [(), (7,), (6, 5)])
-def test_every_measure_is_the_references(hidden_layer_sizes, measure, is_weighted):
+@pytest.mark.parametrize("short", [0.0, 1.0])
+def test_every_measure_is_the_references(
+    short, hidden_layer_sizes, measure, is_weighted, monkeypatch
+):
+    monkeypatch.setattr(reaching_module, "_SHORT", short)
     parts = make_parts(4, hidden_layer_sizes)
     engines = (ReferenceEvaluator, DeltaEvaluator, BatchedEvaluator)
     assert_measured_alike(engines, parts, decompose("neuron", parts[0]), measure, is_weighted)

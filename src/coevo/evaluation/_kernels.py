@@ -17,6 +17,7 @@ TANH, SIGMOID, RELU, SIGN, IDENTITY = range(5)
 ACTIVATION_CODES = {
     "tanh": TANH, "sigmoid": SIGMOID, "relu": RELU, "sign": SIGN, "identity": IDENTITY,
 }  # fmt: skip
+BOUNDED = (TANH, SIGMOID, SIGN)
 
 
 @compiled
@@ -229,7 +230,7 @@ def _bound_activations(outputs, start, targets, weights, now, low, high):
 
 
 @compiled
-def _activation_range(activation):
+def activation_range(activation):
     """Return the least and the greatest activation that there is."""
     if activation in (TANH, SIGN):
         return -1.0, 1.0
@@ -250,7 +251,7 @@ def find_open(outputs, start, targets, weights, now, activation, low, high, inst
     the others are classified right. low, high and instances may be longer than that.
     """
     _bound_activations(outputs, start, targets, weights, now, low, high)
-    least, greatest = _activation_range(activation)
+    least, greatest = activation_range(activation)
     n_open, n_right = 0, 0
     for k in range(len(now)):
         if low[k] <= least and high[k] >= greatest:

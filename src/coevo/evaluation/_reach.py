@@ -13,7 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from coevo.compiling import compiled, compiled_with
-from coevo.evaluation._kernels import activate, find_open
+from coevo.evaluation._kernels import (
+    activate,
+    activation_range,
+    choose_first,
+    choose_larger,
+    find_open,
+)
 from coevo.network import Array
 from coevo.selection import STAYS, select
 
@@ -154,6 +160,28 @@ def count_right(layer, neuron, contest, k, first, last, counts):
         _count_inside(inputs, chosen, low, high, trials, counts[:n_targets])
         if contest.measures_targets:
             _count_inside(inputs, chosen, low, high, targets, counts[n_targets:])
+
+
+@compiled
+def predict_at_ends(layer, neuron, at_least, at_greatest):
+    """Find the classes that instances would have at a neuron's least and greatest activation.
+
+    Where they are the same, they are so at every activation in between: outputs move along straight
+    lines. at_least and at_greatest: (B,) int32, written.
+    """
+    least, greatest = activation_range(layer.activation)
+    now, slopes = layer.activations[neuron], layer.outgoing[neuron]
+    real = now.dtype.type
+    moved, largest = np.empty_like(now), np.empty_like(now)
+    for end, chosen in ((real(least), at_least), (real(greatest), at_greatest)):
+        for c in range(len(slopes)):
+            output, slope = layer.outputs[c], slopes[c]
+            for k in range(len(now)):
+                moved[k] = output[k] + slope * (end - now[k])
+            if c == 0:
+                choose_first(moved, largest, chosen)
+            else:
+                choose_larger(moved, np.int32(c), largest, chosen)
 
 
 @compiled

@@ -111,14 +111,7 @@ class DeltaEvaluator(BatchedEvaluator):
         is_hidden = layer == len(self._matrices) - 2
         if not is_hidden or self._compiled_measure.kind != _measures.ACCURACY:
             return False
-        hidden = LastHidden(
-            inputs=np.ascontiguousarray(self._surroundings.activations[layer].T),
-            activations=self._surroundings.activations[-1],
-            outgoing=np.ascontiguousarray(self._matrices[-1][:, :-1].T),
-            outputs=self._surroundings.sums[-1],
-            targets=self._batch.targets,
-            activation=self._activation_code,
-        )
+        hidden = self._last_hidden()
         neurons = range(neuron, neuron + len(subpopulations))
         part = reaching.part_in_reach(hidden, neurons)
         if not reaching.is_short(part):
@@ -127,6 +120,16 @@ class DeltaEvaluator(BatchedEvaluator):
         for k in np.flatnonzero(contest.has_moved):
             self._note(subpopulations[k], contest.representatives[k])
         return True
+
+    def _last_hidden(self) -> LastHidden:
+        return LastHidden(
+            inputs=np.ascontiguousarray(self._surroundings.activations[-2].T),
+            activations=self._surroundings.activations[-1],
+            outgoing=np.ascontiguousarray(self._matrices[-1][:, :-1].T),
+            outputs=self._surroundings.sums[-1],
+            targets=self._batch.targets,
+            activation=self._activation_code,
+        )
 
     def _sweep_blocks(self, subpopulations: range, contest: Contest) -> None:
         """Sweep over as many subpopulations at a time as the buffer holds the sums of.
@@ -194,6 +197,11 @@ class DeltaEvaluator(BatchedEvaluator):
     def evaluate(self, i: int) -> Array:
         """Measure in compiled loops next to the outputs, further below run the layers above."""
         layer, neuron = self._places[i]
+        if layer == len(self._matrices) - 2 and isinstance(self._fitness, measuring.COUNTED):
+            rows, weights = self._sums.rows_of(i), measuring.weights_of(self._batch)
+            counts = reaching.count_classes(self._last_hidden(), neuron, rows, weights)
+            if counts is not None:
+                return measuring.measure_counts(self._fitness, counts, weights)
         measure = partial(self._run_upwards, layer, neuron)
         if layer >= len(self._matrices) - 2 and type(self._fitness) in measuring.COMPILED:
             measure = partial(self._measure_compiled, layer, neuron)

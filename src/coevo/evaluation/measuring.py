@@ -43,18 +43,32 @@ def measure(fitness: Fitness, candidates: _measures.Candidates, data: Data) -> A
     -------
     float64 array of shape (m,)
     """
-    weights = np.ones(len(data)) if data.weights is None else data.weights
-    return COMPILED[type(fitness)](fitness, candidates, data.targets, weights)
+    return COMPILED[type(fitness)](fitness, candidates, data.targets, weights_of(data))
 
 
-def _count(fitness: Any, candidates: _measures.Candidates, targets: Array, weights: Array) -> Array:
+def weights_of(data: Data) -> Array:
+    """Return how much each instance counts, (B,)."""
+    return np.ones(len(data)) if data.weights is None else data.weights
+
+
+def count_classes(candidates: _measures.Candidates, targets: Array, weights: Array) -> Array:
+    """Count true classes by predicted classes, weights added up: (m, C, C)."""
     n_outputs = len(candidates.outputs)
     counts = np.empty((len(candidates.sums), n_outputs, n_outputs))
     _share_out(_measures.count_classes, candidates, targets, weights, into=counts)
+    return counts
+
+
+def measure_counts(fitness: Any, counts: Array, weights: Array) -> Array:
+    """Return the fitness, of a type in `COUNTED`, of m candidates from their counts."""
     if isinstance(fitness, Accuracy):
         return np.asarray(np.trace(counts, axis1=1, axis2=2) / weights.sum())
     measured: Array = fitness.measure(counts)
     return measured
+
+
+def _count(fitness: Any, candidates: _measures.Candidates, targets: Array, weights: Array) -> Array:
+    return measure_counts(fitness, count_classes(candidates, targets, weights), weights)
 
 
 def _add_up(
@@ -76,7 +90,7 @@ def _share_out(kernel: Callable[..., Any], candidates: Any, *arguments: Any, int
     def work(first: int, last: int) -> None:
         kernel(candidates, *arguments, first, last, into)
 
-    grain = 1 + _GRAIN // candidates.outputs.size
+    grain = 1 + _GRAIN // max(1, candidates.outputs.size)
     threads.share_out(work, len(candidates.sums), grain)
 
 
@@ -93,17 +107,16 @@ def find_measure(fitness: Fitness, is_weighted: bool) -> _measures.Measure | Non
 
 def shares(data: Data) -> Array:
     """Return how much each instance counts, (B,), in parts of 1."""
-    weights = np.ones(len(data)) if data.weights is None else data.weights
+    weights = weights_of(data)
     parts: Array = weights / weights.sum()
     return parts
 
 
+COUNTED: tuple[type[Fitness], ...] = (Accuracy, BalancedAccuracy, FBeta, Matthews, Profit)
+"""The measures that ask only how many instances of each class are taken for which."""
+
 COMPILED: dict[type[Fitness], Callable[..., Array]] = {
-    Accuracy: _count,
-    BalancedAccuracy: _count,
-    FBeta: _count,
-    Matthews: _count,
-    Profit: _count,
+    **dict.fromkeys(COUNTED, _count),
     CrossEntropy: partial(_add_up, _measures.sum_cross_entropy, lambda fitness, n: ()),
     ClippedMargin: partial(_add_up, _measures.sum_margins, lambda fitness, n: (fitness.limit,)),
     SquaredError: partial(

@@ -1,11 +1,14 @@
-"""Whether a layer's neurons reach few instances, and sweeps over it on one core or on several."""
+"""Multiplies only where a neuron of the last hidden layer makes a difference, if that is rare."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from coevo import threads
-from coevo.evaluation import _reach
+from coevo.evaluation import _measures, _reach, measuring
+from coevo.evaluation._kernels import BOUNDED
 from coevo.evaluation._reach import LastHidden
 from coevo.network import Array
 from coevo.selection import STAYS, Contest, select
@@ -84,3 +87,51 @@ def _move(layer: LastHidden, neuron: int, individual: Array, grain: int) -> None
         _reach.move(layer, neuron, individual, start, stop)
 
     threads.share_out(work, len(layer.targets), grain)
+
+
+def count_classes(
+    layer: LastHidden, neuron: int, candidates: Sequence[Array], weights: Array
+) -> Array | None:
+    """Count true classes by predicted classes, for each candidate for a neuron.
+
+    Parameters
+    ----------
+    layer
+        The neuron's layer.
+    neuron
+        Its place there.
+    candidates : arrays of shape (m, n + 1)
+    weights : array of shape (B,)
+        How much each instance counts.
+
+    Returns
+    -------
+    float64 array of shape (candidates, C, C), or None if it is not worth while: the neuron can
+    change the class of many instances
+    """
+    if layer.activation not in BOUNDED:
+        return None
+    n_outputs, n_instances = layer.outputs.shape
+    at_least, at_greatest = np.empty((2, n_instances), dtype=np.int32)
+    _reach.predict_at_ends(layer, neuron, at_least, at_greatest)
+    is_open = at_least != at_greatest
+    if not is_short(is_open.mean()):
+        return None
+    is_settled = ~is_open
+    cells = layer.targets[is_settled] * n_outputs + at_least[is_settled]
+    settled = np.bincount(cells, weights[is_settled], n_outputs**2)
+    chosen = np.flatnonzero(is_open)
+    inputs = layer.inputs[chosen]
+    counts = measuring.count_classes(
+        _measures.Candidates(
+            sums=np.concatenate([vectors[:, :-1] @ inputs.T for vectors in candidates]),
+            biases=np.concatenate([vectors[:, -1] for vectors in candidates]),
+            outputs=layer.outputs.take(chosen, axis=1),
+            slopes=layer.outgoing[neuron],
+            now=layer.activations[neuron, chosen],
+            activation=layer.activation,
+        ),
+        layer.targets[chosen],
+        weights[chosen],
+    )
+    return counts + settled.reshape(n_outputs, n_outputs)

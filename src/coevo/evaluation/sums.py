@@ -62,6 +62,10 @@ class CandidateSums:
                 part = vectors[k, start : start + step]
                 yield part[:, :-1] @ self._below, part[:, -1]
 
+    def rows_of(self, i: int) -> list[Array]:
+        """Return a subpopulation's candidates: arrays of shape (m, n + 1)."""
+        return [vectors[i - self.subpopulations.start] for vectors in self.candidates]
+
     def held_of(self, i: int) -> Array:
         """Return the sums of a subpopulation in the buffer: (parts, m, B)."""
         return np.asarray(self.array[:, i - self.held.start])
