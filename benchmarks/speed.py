@@ -179,17 +179,18 @@ def sweep_in_steps(layer, contest, first_neuron: int) -> None:
 def measure_reach(name: str) -> float:
     """Return the part of a batch that a hidden neuron can make right or wrong, over a whole run."""
     data, _ = find_data(name)
-    parts, find_part = [], reaching.part_in_reach
+    parts, look_around = [], reaching.look_around
 
     def note(layer, neurons):
-        parts.append(find_part(layer, neurons))
-        return parts[-1]
+        reached = look_around(layer, neurons)
+        parts.append(np.nan if reached is None else reached.part)
+        return reached
 
-    reaching.part_in_reach = note
+    reaching.look_around = note
     try:
         data.evolve(PAPER[name].settings("LECCDE", seed=0))
     finally:
-        reaching.part_in_reach = find_part
+        reaching.look_around = look_around
     return float(np.mean(parts))
 
 
@@ -294,7 +295,8 @@ def make_report(shapes, shares, growth, costs) -> str:
             f"| {row['ratio']:.1f} | {row['floor']} | {row['seconds_of_a_run']:.2f} "
             f"| {row['part_of_sgemm']:.0%} of {row['sgemm'] / 1e9:.0f} GFLOP/s "
             f"| {row['part_of_sgemm_on_one_core']:.0%} of "
-            f"{row['sgemm_on_one_core'] / 1e9:.0f} GFLOP/s | {row['part_in_reach']:.1%} |"
+            f"{row['sgemm_on_one_core'] / 1e9:.0f} GFLOP/s "
+            f"| {row.get('part_in_reach', np.nan):.1%} |"
         )
     lines += ["", "The SGEMM columns count 2 · batch · inputs for each evaluation of a hidden",
               "neuron, in parts of the rate of a 2048³ float32 product before and after each run.",

@@ -297,8 +297,12 @@ def test_every_measure_is_the_references(
     assert_measured_alike(engines, parts, decompose("neuron", parts[0]), measure, is_weighted)
 
 
+@pytest.mark.parametrize("short", [0.0, 1.0])
 @pytest.mark.parametrize("hidden_layer_sizes", [(20,), (12, 10)])
-def test_float32_differs_only_where_the_margin_is_below_rounding(hidden_layer_sizes):
+def test_float32_differs_only_where_the_margin_is_below_rounding(
+    hidden_layer_sizes, short, monkeypatch
+):
+    monkeypatch.setattr(reaching_module, "_SHORT", short)
     architecture, training, validation = make_parts(6, hidden_layer_sizes, 600, dtype="float32")
     decomposition = decompose("neuron", architecture)
     evaluator = DeltaEvaluator(architecture, decomposition, Accuracy(), training, validation)
@@ -374,6 +378,24 @@ def test_threads_do_not_change_the_result(n_threads):
     np.testing.assert_array_equal(results[0].network.genotype, results[1].network.genotype)
 
 
+@pytest.mark.parametrize("fitness", ["accuracy", "f1_macro"])
+@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+def test_steps_shared_out_do_not_change_the_result(variant, fitness, monkeypatch):
+    """In float32, where the order of a sum would show."""
+    monkeypatch.setattr(reaching_module, "_SHORT", 1.0)
+    monkeypatch.setattr(threads, "LARGE_PRODUCT", 2**8)
+    _, training, validation = make_parts(4, (6,), 3000, dtype="float32")
+    networks = [
+        evolve(
+            training.inputs, training.targets, validation.inputs, validation.targets,
+            variant=variant, hidden_layer_sizes=(6,), max_generations=5, seed=1,
+            n_threads=n, batch_size=1100, fitness=fitness, population_size=7,
+        ).network.genotype
+        for n in (1, 3)
+    ]  # fmt: skip
+    np.testing.assert_array_equal(*networks)
+
+
 @pytest.mark.parametrize("n_threads", [2, 3])
 @pytest.mark.parametrize("fitness", ["accuracy", "cross_entropy"])
 def test_work_done_ahead_on_other_cores_does_not_change_the_result(fitness, n_threads):
@@ -390,6 +412,14 @@ def test_work_done_ahead_on_other_cores_does_not_change_the_result(fitness, n_th
     np.testing.assert_array_equal(results[0].network.genotype, results[1].network.genotype)
     validations = [result.history.columns()["validation_fitness"] for result in results]
     np.testing.assert_array_equal(*validations)
+
+
+@pytest.mark.parametrize("grain", [0, 1, 7])
+@pytest.mark.parametrize("n_items", [0, 1, 15, 1001])
+def test_cuts_cover_every_item_once_and_come_to_an_end(n_items, grain):
+    with threads.limit(3):
+        ranges = threads.cut_ahead(range(5, 5 + n_items), grain)
+    assert [item for items in ranges for item in items] == list(range(5, 5 + n_items))
 
 
 @pytest.mark.parametrize("evenly", [True, False])

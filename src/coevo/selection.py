@@ -85,10 +85,10 @@ def _average(individuals, mean):
 
 @compiled
 def select(contest, k, measured):
-    """Keep each trial that is fitter than its target, or as fit, in the k-th subpopulation.
+    """Keep each trial that is fitter than its target, or as fit if ties are accepted.
 
-    They compete with their adjusted fitness Ft′, what they inherited plus what was measured. A
-    target that is not measured again has what it inherited.
+    Those of the k-th subpopulation compete with their adjusted fitness Ft′, what they inherited
+    plus what was measured. A target that is not measured again has what it inherited.
 
     Parameters
     ----------

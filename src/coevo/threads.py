@@ -215,7 +215,7 @@ def cut_ahead(items: range, grain: int) -> list[range]:
     grain
         The smallest range worth beginning.
     """
-    n_threads = _n_threads.get() or 1
+    n_threads, grain = _n_threads.get() or 1, max(1, grain)
     if n_threads == 1:
         return [items]
     ranges, start = [], items.start

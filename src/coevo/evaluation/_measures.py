@@ -17,8 +17,7 @@ import numpy as np
 from coevo.compiling import compiled, compiled_with
 from coevo.evaluation._functions import exp, log
 from coevo.evaluation._kernels import (
-    SIGMOID,
-    SIGN,
+    BOUNDED,
     TANH,
     activate,
     choose_first,
@@ -209,7 +208,7 @@ def sum_cross_entropy(candidates, targets, weights, first, last, measured):
             )
             measured[j] = _weigh(values, weights)
         return
-    is_bounded = candidates.activation in (TANH, SIGMOID, SIGN)
+    is_bounded = candidates.activation in BOUNDED
     stays_near = is_bounded and 2 * np.abs(slopes).max() < _FAR
     _find_level(outputs, slopes, shift, level)
     for j in range(first, last):

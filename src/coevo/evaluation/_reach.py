@@ -1,9 +1,9 @@
 """Compiled sweeps that multiply only where a neuron of the last hidden layer makes a difference.
 
-One neuron moves the outputs by its outgoing weights times its activation, which is bounded. Most
-instances are classified right, or wrong, by a margin that it cannot make up: only for the few that
-are left open does a candidate's sum matter. So a candidate is multiplied with those alone, and with
-all instances just once it has come to represent its neuron.
+One neuron moves the outputs by its outgoing weights times its activation, which most activation
+functions bound. Most instances are classified right, or wrong, by a margin that it cannot make up:
+only for the few that are left open does a candidate's sum matter. So a candidate is multiplied with
+those alone, and with all instances just once it has come to represent its neuron.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from coevo.batches import Instances
 from coevo.evaluation import _kernels, _measures, _sweeps, measuring, reaching
 from coevo.evaluation._reach import LastHidden
 from coevo.evaluation.batched import BatchedEvaluator, share_out_blocks, weighted_sums
+from coevo.evaluation.reaching import Reached
 from coevo.evaluation.sums import CandidateSums
 from coevo.evaluation.surroundings import Surroundings
 from coevo.network import Array
@@ -55,6 +56,7 @@ class DeltaEvaluator(BatchedEvaluator):
         self._batch_shares = self._valid_shares = measuring.shares(self._validation)
         self._valid_solution = self._global_solution
         self._sums = CandidateSums(self._training.inputs.dtype)
+        self._reached: Reached | None = None  # the layer that is staged, if it reaches few
         self._settle: Callable[[], None] = lambda: None
         self._replaced: list[int] = []  # since validation was last begun
         self._validations: list[Callable[[], Array]] = []  # begun, in order
@@ -95,31 +97,34 @@ class DeltaEvaluator(BatchedEvaluator):
     def sweep(self, subpopulations: range, contest: Contest) -> None:
         """Sweep in compiled loops next to the outputs, if they know the measure; else in steps."""
         self.stage(subpopulations, contest.candidates)
-        layer, _ = self._places[subpopulations.start]
+        layer, neuron = self._places[subpopulations.start]
         if self._compiled_measure is None or layer < len(self._matrices) - 2:
             self._step_through(subpopulations, contest)
-        elif not self._sweep_in_reach(subpopulations, contest):
-            if self._sums.fits:
-                self._sweep_blocks(subpopulations, contest)
-            else:
-                self._step_through(subpopulations, contest)
+        elif self._reached is not None:
+            neurons = range(neuron, neuron + len(subpopulations))
+            reaching.sweep(self._reached, neurons, contest)
+            for k in np.flatnonzero(contest.has_moved):
+                self._note(subpopulations[k], contest.representatives[k])
+        elif self._sums.fits:
+            self._sweep_blocks(subpopulations, contest)
+        else:
+            self._step_through(subpopulations, contest)
 
-    def _sweep_in_reach(self, subpopulations: range, contest: Contest) -> bool:
-        """Sweep over hidden neurons if all that counts is whether the few in reach are right."""
-        assert self._compiled_measure is not None
+    def _look_at_reach(self, subpopulations: range) -> Reached | None:
+        """Look whether candidates need to be multiplied with few instances only.
+
+        That takes neurons of the last hidden layer, and a measure that asks for nothing but the
+        instances' classes: their activation must be bounded, or it must be accuracy, for which the
+        interval tells. Weights would not be added up in the same order every time.
+        """
         layer, neuron = self._places[subpopulations.start]
-        is_hidden = layer == len(self._matrices) - 2
-        if not is_hidden or self._compiled_measure.kind != _measures.ACCURACY:
-            return False
-        hidden = self._last_hidden()
+        is_near = layer == len(self._matrices) - 2 and type(self._fitness) in measuring.COUNTED
+        is_accuracy = self._compiled_measure is not None
+        is_bounded = self._activation_code in _kernels.BOUNDED
+        if not is_near or self._batch.weights is not None or not (is_accuracy or is_bounded):
+            return None
         neurons = range(neuron, neuron + len(subpopulations))
-        part = reaching.part_in_reach(hidden, neurons)
-        if not reaching.is_short(part):
-            return False
-        reaching.sweep(hidden, neurons, contest, part)
-        for k in np.flatnonzero(contest.has_moved):
-            self._note(subpopulations[k], contest.representatives[k])
-        return True
+        return reaching.look_around(self._last_hidden(), neurons)
 
     def _last_hidden(self) -> LastHidden:
         return LastHidden(
@@ -193,15 +198,14 @@ class DeltaEvaluator(BatchedEvaluator):
             self._begin_to_validate()
             self._surroundings.run(self._matrices, layer)
         self._sums.stage(subpopulations, candidates, self._surroundings.activations[layer])
+        self._reached = self._look_at_reach(subpopulations)
 
     def evaluate(self, i: int) -> Array:
         """Measure in compiled loops next to the outputs, further below run the layers above."""
         layer, neuron = self._places[i]
-        if layer == len(self._matrices) - 2 and isinstance(self._fitness, measuring.COUNTED):
-            rows, weights = self._sums.rows_of(i), measuring.weights_of(self._batch)
-            counts = reaching.count_classes(self._last_hidden(), neuron, rows, weights)
-            if counts is not None:
-                return measuring.measure_counts(self._fitness, counts, weights)
+        if self._reached is not None and self._activation_code in _kernels.BOUNDED:
+            counts = reaching.count_classes(self._reached.layer, neuron, self._sums.rows_of(i))
+            return measuring.measure_counts(self._fitness, counts, len(self._batch))
         measure = partial(self._run_upwards, layer, neuron)
         if layer >= len(self._matrices) - 2 and type(self._fitness) in measuring.COMPILED:
             measure = partial(self._measure_compiled, layer, neuron)

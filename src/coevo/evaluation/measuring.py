@@ -43,12 +43,8 @@ def measure(fitness: Fitness, candidates: _measures.Candidates, data: Data) -> A
     -------
     float64 array of shape (m,)
     """
-    return COMPILED[type(fitness)](fitness, candidates, data.targets, weights_of(data))
-
-
-def weights_of(data: Data) -> Array:
-    """Return how much each instance counts, (B,)."""
-    return np.ones(len(data)) if data.weights is None else data.weights
+    weights = np.ones(len(data)) if data.weights is None else data.weights
+    return COMPILED[type(fitness)](fitness, candidates, data.targets, weights)
 
 
 def count_classes(candidates: _measures.Candidates, targets: Array, weights: Array) -> Array:
@@ -59,16 +55,16 @@ def count_classes(candidates: _measures.Candidates, targets: Array, weights: Arr
     return counts
 
 
-def measure_counts(fitness: Any, counts: Array, weights: Array) -> Array:
+def measure_counts(fitness: Any, counts: Array, total: float) -> Array:
     """Return the fitness, of a type in `COUNTED`, of m candidates from their counts."""
     if isinstance(fitness, Accuracy):
-        return np.asarray(np.trace(counts, axis1=1, axis2=2) / weights.sum())
+        return np.asarray(np.trace(counts, axis1=1, axis2=2) / total)
     measured: Array = fitness.measure(counts)
     return measured
 
 
 def _count(fitness: Any, candidates: _measures.Candidates, targets: Array, weights: Array) -> Array:
-    return measure_counts(fitness, count_classes(candidates, targets, weights), weights)
+    return measure_counts(fitness, count_classes(candidates, targets, weights), weights.sum())
 
 
 def _add_up(
@@ -107,7 +103,7 @@ def find_measure(fitness: Fitness, is_weighted: bool) -> _measures.Measure | Non
 
 def shares(data: Data) -> Array:
     """Return how much each instance counts, (B,), in parts of 1."""
-    weights = weights_of(data)
+    weights = np.ones(len(data)) if data.weights is None else data.weights
     parts: Array = weights / weights.sum()
     return parts
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from coevo import threads
 from coevo.evaluation import _measures, _reach, measuring
-from coevo.evaluation._kernels import BOUNDED
 from coevo.evaluation._reach import LastHidden
+from coevo.evaluation.sums import BLOCK_ELEMENTS
 from coevo.network import Array
 from coevo.selection import STAYS, Contest, select
 
@@ -18,42 +19,48 @@ _N_SAMPLES = 8
 _MOVE = 3  # candidates that could be multiplied while a move waits for all inputs from memory
 
 
-def part_in_reach(layer: LastHidden, neurons: range) -> float:
-    """Return which part of the instances a neuron can still make right or wrong.
+class Reached(NamedTuple):
+    """A last hidden layer whose neurons reach few instances.
 
-    A mean over some of the neurons, as they are now.
+    Attributes
+    ----------
+    layer
+        The layer in its surroundings.
+    part
+        The part of the instances that a neuron can make right or wrong, as things stand.
     """
+
+    layer: LastHidden
+    part: float
+
+
+def look_around(layer: LastHidden, neurons: range) -> Reached | None:
+    """Look how far some of the neurons reach; None if one product for all will be faster."""
     sample = neurons[:: -(-len(neurons) // _N_SAMPLES)]
     n_open = sum(_reach.count_open(layer, neuron) for neuron in sample)
-    return float(n_open / (len(sample) * len(layer.targets)))
+    part = float(n_open / (len(sample) * len(layer.targets)))
+    return Reached(layer, part) if part <= _SHORT else None
 
 
-def is_short(part: float) -> bool:
-    """Whether so few instances are in reach that one product for all candidates does not pay."""
-    return part <= _SHORT
-
-
-def sweep(layer: LastHidden, neurons: range, contest: Contest, part: float) -> None:
-    """Measure, select and move neurons, one after the other.
+def sweep(reached: Reached, neurons: range, contest: Contest) -> None:
+    """Measure accuracy, select and move neurons, one after the other.
 
     Each step is shared out among the cores if it is long; else one compiled loop does all.
 
     Parameters
     ----------
-    layer
+    reached
         The neurons' layer, moved along.
     neurons
         Their places in the layer.
     contest
         Their candidates.
-    part
-        The part of the instances in their reach, as found before.
     """
+    layer, part = reached
     n_instances, n_inputs = layer.inputs.shape
-    n_candidates = contest.trials.shape[1] * len(contest.candidates)
-    size = n_inputs * (_MOVE + part * n_candidates)
+    size = n_inputs * (_MOVE + part * contest.trials.shape[1] * len(contest.candidates))
     grain = 1 + round(threads.LARGE_PRODUCT / 2 / size)
-    if threads.available_threads() == 1 or n_instances < 2 * grain:
+    if n_instances < 2 * grain:
         _reach.sweep(layer, contest, neurons.start)
     else:
         sweep_in_steps(layer, neurons, contest, grain)
@@ -89,49 +96,41 @@ def _move(layer: LastHidden, neuron: int, individual: Array, grain: int) -> None
     threads.share_out(work, len(layer.targets), grain)
 
 
-def count_classes(
-    layer: LastHidden, neuron: int, candidates: Sequence[Array], weights: Array
-) -> Array | None:
+def count_classes(layer: LastHidden, neuron: int, candidates: Sequence[Array]) -> Array:
     """Count true classes by predicted classes, for each candidate for a neuron.
 
     Parameters
     ----------
     layer
-        The neuron's layer.
+        The neuron's layer; its activation is bounded.
     neuron
         Its place there.
     candidates : arrays of shape (m, n + 1)
-    weights : array of shape (B,)
-        How much each instance counts.
 
     Returns
     -------
-    float64 array of shape (candidates, C, C), or None if it is not worth while: the neuron can
-    change the class of many instances
+    float64 array of shape (candidates, C, C)
     """
-    if layer.activation not in BOUNDED:
-        return None
     n_outputs, n_instances = layer.outputs.shape
     at_least, at_greatest = np.empty((2, n_instances), dtype=np.int32)
     _reach.predict_at_ends(layer, neuron, at_least, at_greatest)
-    is_open = at_least != at_greatest
-    if not is_short(is_open.mean()):
-        return None
-    is_settled = ~is_open
+    is_settled = at_least == at_greatest
     cells = layer.targets[is_settled] * n_outputs + at_least[is_settled]
-    settled = np.bincount(cells, weights[is_settled], n_outputs**2)
-    chosen = np.flatnonzero(is_open)
-    inputs = layer.inputs[chosen]
-    counts = measuring.count_classes(
-        _measures.Candidates(
-            sums=np.concatenate([vectors[:, :-1] @ inputs.T for vectors in candidates]),
-            biases=np.concatenate([vectors[:, -1] for vectors in candidates]),
-            outputs=layer.outputs.take(chosen, axis=1),
+    settled = np.bincount(cells, minlength=n_outputs**2).reshape(n_outputs, n_outputs)
+    vectors = np.concatenate(candidates)
+    counts = np.zeros((len(vectors), n_outputs, n_outputs)) + settled
+    is_open = np.flatnonzero(~is_settled)
+    step = max(1, BLOCK_ELEMENTS // max(vectors.shape))
+    for start in range(0, len(is_open), step):
+        some = is_open[start : start + step]
+        in_their_place = _measures.Candidates(
+            sums=threads.multiply(vectors[:, :-1], layer.inputs[some].T),
+            biases=vectors[:, -1].copy(),
+            outputs=layer.outputs.take(some, axis=1),
             slopes=layer.outgoing[neuron],
-            now=layer.activations[neuron, chosen],
+            now=layer.activations[neuron, some],
             activation=layer.activation,
-        ),
-        layer.targets[chosen],
-        weights[chosen],
-    )
-    return counts + settled.reshape(n_outputs, n_outputs)
+        )
+        weights = np.ones(len(some))
+        counts += measuring.count_classes(in_their_place, layer.targets[some], weights)
+    return counts
