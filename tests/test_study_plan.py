@@ -95,6 +95,14 @@ def test_only_leaves_some_rows():
         read_plan("paper").only(rows=["ADAM"])
 
 
+def test_only_leaves_out_experiments_without_the_rows_asked_for():
+    part = read_plan("paper").only(rows=["CCDE"])
+    assert "HAR-900k" not in [experiment.name for experiment in part.experiments]
+    assert {run.variant for run in part.runs} == {"CCDE"}
+    with pytest.raises(ValueError, match="none of HAR-900k has a row CCDE"):
+        read_plan("paper").only(["HAR-900k"], rows=["CCDE"])
+
+
 def test_key_tells_runs_apart_and_nothing_else():
     settings = read_plan("quick").runs[0].settings
     run = Run("WBC", "DE", settings, 1)

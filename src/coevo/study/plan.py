@@ -131,21 +131,15 @@ class Plan:
         wanted = list(rows) or list(labels)
         for label in wanted:
             check_name("row", label, list(labels))
-        return replace(
-            self,
-            experiments=tuple(
-                replace(
-                    experiment,
-                    rows=tuple(
-                        replace(row, runs=row.runs[:seeds])
-                        for row in experiment.rows
-                        if row.label in wanted
-                    ),
-                )
-                for experiment in self.experiments
-                if experiment.name in chosen
-            ),
-        )
+        parts = []
+        for experiment in self.experiments:
+            kept = [row for row in experiment.rows if row.label in wanted]
+            if experiment.name in chosen and kept:
+                shortened = tuple(replace(row, runs=row.runs[:seeds]) for row in kept)
+                parts.append(replace(experiment, rows=shortened))
+        if not parts:
+            raise PlanError(f"none of {', '.join(chosen)} has a row {' or '.join(wanted)}")
+        return replace(self, experiments=tuple(parts))
 
 
 def read_plan(name_or_path: str | Path) -> Plan:
