@@ -17,7 +17,7 @@ test: $(VENV)/.dev
 	    tests/test_operators.py tests/test_control.py tests/test_kernels.py \
 	    tests/test_generation_by_hand.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/test_engines.py \
-	    -k "(every_measure and hidden_layer_sizes1) or other_settings or shared_out"
+	    -k "(every_measure and hidden_layer_sizes1) or other_settings or are_shared_out"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/test_partial.py -k "activation"
 
 lint: $(VENV)/.dev

@@ -11,7 +11,7 @@ from test_operators import make_contest
 
 from coevo import Settings, evolve, threads
 from coevo.decomposition import decompose
-from coevo.evaluation import Data
+from coevo.evaluation import Data, measuring
 from coevo.evaluation import batched as batched_module
 from coevo.evaluation import reaching as reaching_module
 from coevo.evaluation import sums as sums_module
@@ -287,14 +287,25 @@ def assert_measured_alike(engines, parts, decomposition, measure, is_weighted):
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
 @pytest.mark.parametrize("hidden_layer_sizes", [(), (7,), (6, 5)])
-@pytest.mark.parametrize("short", [0.0, 1.0])
-def test_every_measure_is_the_references(
-    short, hidden_layer_sizes, measure, is_weighted, monkeypatch
-):
-    monkeypatch.setattr(reaching_module, "_SHORT", short)
+def test_every_measure_is_the_references(hidden_layer_sizes, measure, is_weighted, monkeypatch):
+    monkeypatch.setattr(reaching_module, "_SHORT", 0.0)
     parts = make_parts(4, hidden_layer_sizes)
     engines = (ReferenceEvaluator, DeltaEvaluator, BatchedEvaluator)
     assert_measured_alike(engines, parts, decompose("neuron", parts[0]), measure, is_weighted)
+
+
+COUNTED_MEASURES = [measure for measure in MEASURES if isinstance(measure, measuring.COUNTED)]
+
+
+@pytest.mark.parametrize("measure", COUNTED_MEASURES, ids=lambda measure: measure.name)
+@pytest.mark.parametrize("hidden_layer_sizes", [(7,), (6, 5)])
+def test_measures_that_count_are_the_references_in_reach(hidden_layer_sizes, measure, monkeypatch):
+    monkeypatch.setattr(reaching_module, "_SHORT", 1.0)
+    parts = make_parts(4, hidden_layer_sizes)
+    decomposition = decompose("neuron", parts[0])
+    assert_measured_alike(
+        (ReferenceEvaluator, DeltaEvaluator), parts, decomposition, measure, is_weighted=False
+    )
 
 
 @pytest.mark.parametrize("short", [0.0, 1.0])
