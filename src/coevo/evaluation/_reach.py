@@ -54,7 +54,8 @@ class LastHidden(NamedTuple):
 def _multiply(w0, w1, w2, w3, x0, x1, x2):
     """Return the sums of four candidates on three instances.
 
-    So many that what is loaded is used several times, so few that all sums stay in registers.
+    So many that what is loaded is used several times, so few that all sums stay in registers. They
+    are spelt out because compilers keep names, not the elements of an array, in registers.
     """
     zero = x0.dtype.type(0)
     s00, s01, s02, s10, s11, s12 = zero, zero, zero, zero, zero, zero
