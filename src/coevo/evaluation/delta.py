@@ -98,14 +98,13 @@ class DeltaEvaluator(BatchedEvaluator):
         """Sweep in compiled loops next to the outputs, if they know the measure; else in steps."""
         self.stage(subpopulations, contest.candidates)
         layer, neuron = self._places[subpopulations.start]
-        if self._compiled_measure is None or layer < len(self._matrices) - 2:
-            self._step_through(subpopulations, contest)
-        elif self._reached is not None:
+        is_compiled = self._compiled_measure is not None and layer >= len(self._matrices) - 2
+        if is_compiled and self._reached is not None:
             neurons = range(neuron, neuron + len(subpopulations))
             reaching.sweep(self._reached, neurons, contest)
             for k in np.flatnonzero(contest.has_moved):
                 self._note(subpopulations[k], contest.representatives[k])
-        elif self._sums.fits:
+        elif is_compiled and self._sums.fits:
             self._sweep_blocks(subpopulations, contest)
         else:
             self._step_through(subpopulations, contest)
