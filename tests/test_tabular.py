@@ -116,7 +116,11 @@ def test_names_are_made_distinct(write):
         (gzip.compress(PLAIN.encode())[:-12], "damaged gzip"),
         (b"PAR1 and then nothing", "not a good Parquet file"),
     ],
-)
+    # Without names the contents would name the tests, and gzip's holds the time of day: two test
+    # processes would collect different tests.
+    ids=["nothing", "blank lines", "wide row", "wide row later", "open quote", "zeros", "no gzip",
+         "cut gzip", "no parquet"],
+)  # fmt: skip
 def test_what_is_no_table_is_refused(write, content, message):
     with pytest.raises(TableError, match=message) as caught:
         read(write(content))
