@@ -13,12 +13,7 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 	# The compiled loops once more as plain Python, which checks every index.
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q \
-	    tests/test_operators.py tests/test_control.py tests/test_kernels.py \
-	    tests/test_generation_by_hand.py
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/test_engines.py \
-	    -k "(every_measure and hidden_layer_sizes1) or other_settings or are_shared_out"
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/test_partial.py -k "activation"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m without_jit tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -22,6 +22,8 @@ from coevo.settings import Settings
 from coevo.stopping import spent_share
 from coevo.turns import Tally
 
+pytestmark = pytest.mark.without_jit
+
 seeds = st.integers(0, 2**32 - 1)
 MAKES = {
     "fixed": Fixed(0.1, 0.3),

@@ -139,7 +139,10 @@ def test_whole_runs_are_identical_for_counts_of_classes(fitness, activation, sho
     assert_same_run(DeltaEvaluator, parts, settings, fitness)
 
 
-@pytest.mark.parametrize("changes", [{"representative": "mean"}, {"synchronous": False}])
+@pytest.mark.without_jit
+@pytest.mark.parametrize(
+    "changes", [{"representative": "mean"}, {"synchronous": False, "max_generations": 4}]
+)
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
 def test_whole_runs_are_identical_when_steps_are_shared_out(
@@ -152,6 +155,7 @@ def test_whole_runs_are_identical_when_steps_are_shared_out(
         assert_same_run(DeltaEvaluator, parts, settings_for(variant, (7,), **changes))
 
 
+@pytest.mark.without_jit
 @pytest.mark.parametrize(
     "changes",
     [
@@ -243,19 +247,19 @@ MEASURES = [
 def assert_measured_alike(engines, parts, decomposition, measure, is_weighted):
     """Every block's candidates, before and after moves, on training and validation data.
 
-    The engines are compared with the first one.
+    The engines are compared with the first one. is_weighted: whether training and validation
+    instances have weights.
     """
     architecture, training, validation = parts
     rng = np.random.default_rng(8)
     if measure.task == "regression":
         training = replace(training, targets=rng.normal(size=(len(training), 4)))
         validation = replace(validation, targets=rng.normal(size=(len(validation), 4)))
-    if is_weighted:
-        if isinstance(measure, CustomFitness):
-            measure = CustomFitness(
-                lambda y, outputs, weights: weights @ outputs[np.arange(len(y)), y]
-            )
+    if all(is_weighted) and isinstance(measure, CustomFitness):
+        measure = CustomFitness(lambda y, outputs, weights: weights @ outputs[np.arange(len(y)), y])
+    if is_weighted[0]:
         training = replace(training, weights=rng.uniform(0.1, 2, len(training)))
+    if is_weighted[1]:
         validation = replace(validation, weights=rng.uniform(0.1, 2, len(validation)))
     engines = [
         engine(architecture, decomposition, measure, training, validation) for engine in engines
@@ -284,12 +288,22 @@ def assert_measured_alike(engines, parts, decomposition, measure, is_weighted):
         np.testing.assert_allclose(moves, expected_moves, rtol=1e-9)
 
 
-@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("is_weighted", [(False, False), (True, True)], ids=["", "weighted"])
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
-@pytest.mark.parametrize("hidden_layer_sizes", [(), (7,), (6, 5)])
+@pytest.mark.parametrize(
+    "hidden_layer_sizes", [(), pytest.param((7,), marks=pytest.mark.without_jit), (6, 5)]
+)
 def test_every_measure_is_the_references(hidden_layer_sizes, measure, is_weighted, monkeypatch):
     monkeypatch.setattr(reaching_module, "_SHORT", 0.0)
     parts = make_parts(4, hidden_layer_sizes)
+    engines = (ReferenceEvaluator, DeltaEvaluator, BatchedEvaluator)
+    assert_measured_alike(engines, parts, decompose("neuron", parts[0]), measure, is_weighted)
+
+
+@pytest.mark.parametrize("is_weighted", [(False, True), (True, False)])
+@pytest.mark.parametrize("measure", [Accuracy(), FITNESSES["cross_entropy"]])
+def test_weights_of_either_part_count_by_themselves(measure, is_weighted):
+    parts = make_parts(4, (7,))
     engines = (ReferenceEvaluator, DeltaEvaluator, BatchedEvaluator)
     assert_measured_alike(engines, parts, decompose("neuron", parts[0]), measure, is_weighted)
 
@@ -304,7 +318,7 @@ def test_measures_that_count_are_the_references_in_reach(hidden_layer_sizes, mea
     parts = make_parts(4, hidden_layer_sizes)
     decomposition = decompose("neuron", parts[0])
     assert_measured_alike(
-        (ReferenceEvaluator, DeltaEvaluator), parts, decomposition, measure, is_weighted=False
+        (ReferenceEvaluator, DeltaEvaluator), parts, decomposition, measure, (False, False)
     )
 
 

@@ -19,6 +19,8 @@ from coevo.network import Architecture
 from coevo.search import Search
 from coevo.variants import variant_settings
 
+pytestmark = pytest.mark.without_jit
+
 X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
 Y = np.array([0, 0, 1, 1])
 

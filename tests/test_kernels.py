@@ -19,6 +19,8 @@ from coevo.evaluation import _reach as reach
 from coevo.fitness import ClippedMargin, CrossEntropy
 from coevo.network import ACTIVATIONS
 
+pytestmark = pytest.mark.without_jit
+
 GRID = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0])
 SUMS = st.sampled_from([-50.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 50.0])  # ±50 saturate tanh
 STEPS = ("relu", "sign", "identity")  # exact on the grid
@@ -170,10 +172,9 @@ def test_measure_after_moves_is_the_formula_move_by_move(case, n_moves):
     rng = np.random.default_rng(n_moves)
     before, after = rng.choice([-1.0, -0.5, 0.0, 1.0], (2, n_moves, len(targets)))
     outgoing = rng.choice([-2.0, 0.0, 0.5, 1.0], (n_moves, len(weights)))
-    measured, shares = np.empty(n_moves), np.full(len(targets), 1 / len(targets))
-    moved = outputs.copy()
-    measure = measures.Measure(measures.ACCURACY, 0.0)
-    measures.measure_after_moves(measure, moved, targets, shares, outgoing, before, after, measured)
+    measured, moved = np.empty(n_moves), outputs.copy()
+    measure = measures.AccuracyOn(targets)
+    measures.measure_after_moves(measure, moved, outgoing, before, after, measured)
     for move in range(n_moves):
         outputs = outputs + np.multiply.outer(outgoing[move], after[move] - before[move])
         assert measured[move] == (outputs.argmax(axis=0) == targets).mean()
@@ -263,8 +264,8 @@ def test_measures_by_outputs_are_the_plain_formula(case, n_same):
         candidates, np.zeros(len(candidates)), outputs, weights, np.tanh(now), kernels.TANH
     )
     entropy, margin = np.empty(len(candidates)), np.empty(len(candidates))
-    measures.sum_cross_entropy(given, targets, shares, 0, len(candidates), entropy)
-    measures.sum_margins(given, targets, shares, 1.0, 0, len(candidates), margin)
+    measures.sum_cross_entropy(measures.CrossEntropyOn(targets, shares), given, entropy)
+    measures.sum_margins(measures.MarginOn(targets, shares, 1.0), given, margin)
     for j, row in enumerate(candidates):
         moved = outputs + np.multiply.outer(weights, np.tanh(row) - np.tanh(now))
         scale = 1e-12 * (1 + np.abs(outputs).max() + np.abs(weights).max())

@@ -15,6 +15,8 @@ from coevo.operators import (
 from coevo.randomness import draw_lanes
 from coevo.selection import IS_MEAN, NOT_STAGED, STAYS, Contest, select
 
+pytestmark = pytest.mark.without_jit
+
 seeds = st.integers(0, 2**32 - 1)
 
 

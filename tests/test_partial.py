@@ -98,6 +98,7 @@ def test_whole_runs_with_random_groups_are_identical(hidden_layer_sizes, limited
     assert_same_run(BatchedEvaluator, make_parts(4, hidden_layer_sizes), settings)
 
 
+@pytest.mark.without_jit
 @pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
 @pytest.mark.parametrize("name", ["neuron_outgoing", "synapse"])
 def test_whole_runs_are_identical_for_every_activation(name, activation):
@@ -137,7 +138,7 @@ def test_validating_a_few_moves_at_a_time_does_not_change_the_run(monkeypatch, n
     assert_same_run(BatchedEvaluator, make_parts(4, (7,)), settings_for((7,), "neuron"))
 
 
-@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("is_weighted", [(False, False), (True, True)], ids=["", "weighted"])
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
 @pytest.mark.parametrize("name", ["neuron_outgoing", "synapse"])
 def test_every_measure_is_the_references(name, measure, is_weighted):

@@ -9,6 +9,7 @@ from typing import Any
 
 from numba import njit
 from numba.core.event import Listener, install_listener, register
+from numba.extending import overload
 
 COMPILING = "compiling kernels, once"
 """What people are told while Numba compiles; the first run on a machine would seem to hang."""
@@ -47,6 +48,34 @@ def _compile(function: Callable[..., Any], **options: Any) -> Callable[..., Any]
     except RuntimeError:  # Numba found no folder for its cache
         kernel = njit(function, **options)
     return kernel
+
+
+def chosen_by_type(kernels: dict[type, Callable[..., Any]]) -> Callable[..., Any]:
+    """Return a function that calls the kernel for the type of its first argument, a named tuple.
+
+    Kernels that call it hold no more than the one chosen, so nothing is compiled in vain.
+    """
+
+    def choose(first: Any, *others: Any) -> Any:
+        return kernels[type(first)](first, *others)
+
+    @overload(choose)
+    def choose_compiled(first, *others):  # type: ignore[no-untyped-def]
+        kernel = kernels[first.instance_class]
+        return lambda first, *others: kernel(first, *others)  # noqa: PLW0108 - takes no kernel
+
+    return choose
+
+
+@compiled
+def copy(source: Any, into: Any) -> None:
+    """Copy an array of one axis into another.
+
+    Kernels call this instead of assigning to a slice: Numba would compile the error message for
+    arrays of different lengths too, with all its strings, which takes seconds.
+    """
+    for k in range(len(source)):
+        into[k] = source[k]
 
 
 class _Watcher(Listener):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coevo.compiling import compiled
+from coevo.compiling import compiled, copy
 from coevo.network import Array
 from coevo.randomness import draw_lanes
 
@@ -297,7 +297,7 @@ def _cross_exponential(
     n_subpopulations, n_targets, n_genes = trials.shape
     for i in range(n_subpopulations):
         for t in range(n_targets):
-            trials[i, t] = subpopulations[i, first_target + t]
+            copy(subpopulations[i, first_target + t], trials[i, t])
             for step in range(lengths[i, t]):
                 d = (starts[i, t] + step) % n_genes
                 trials[i, t, d] = _mutate_gene(

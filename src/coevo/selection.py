@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coevo.compiling import compiled
+from coevo.compiling import compiled, copy
 from coevo.network import Array
 
 REPRESENTATIVES = ("auto", "best", "mean")
@@ -115,7 +115,7 @@ def select(contest, k, measured):
         contest.gains[k, j] = trial_fitness - target_fitness
         ties = trial_fitness == target_fitness
         if trial_fitness > target_fitness or (ties and contest.accepts_ties):
-            individuals[j] = contest.trials[k, t]
+            copy(contest.trials[k, t], individuals[j])
             fitness[j] = trial_fitness
             wins[j] = True
         else:
@@ -132,7 +132,7 @@ def select(contest, k, measured):
     if stays:
         return STAYS
     contest.has_moved[k] = True
-    contest.representatives[k] = individuals[fittest]
+    copy(individuals[fittest], contest.representatives[k])
     place = fittest - contest.first_target
     is_target = 0 <= place < n_targets
     if not is_target or not (wins[fittest] or contest.measures_targets):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coevo.compiling import compiled, compiled_with
+from coevo.compiling import chosen_by_type, compiled, compiled_with
 from coevo.evaluation._functions import exp, log
 from coevo.evaluation._kernels import (
     BOUNDED,
@@ -26,25 +26,48 @@ from coevo.evaluation._kernels import (
 )
 from coevo.network import Array
 
-ACCURACY, CROSS_ENTROPY, MARGIN = range(3)
-"""The kinds of measure that sweeps and validation know; see `Measure`."""
-
 _FAR = 40.0  # outputs may move so far before exp of them needs another level
 
 
-class Measure(NamedTuple):
-    """A measure that compiled loops can take of outputs.
+class AccuracyOn(NamedTuple):
+    """The part of some instances that are classified right; targets: (B,) int32."""
 
-    Attributes
-    ----------
-    kind
-        ACCURACY, CROSS_ENTROPY or MARGIN.
-    limit
-        The margin beyond which an instance gains nothing.
-    """
+    targets: Array
 
-    kind: int
+
+class CountsOn(NamedTuple):
+    """True classes by predicted classes; targets: (B,) int32, weights: (B,)."""
+
+    targets: Array
+    weights: Array
+
+
+class CrossEntropyOn(NamedTuple):
+    """Minus cross-entropy; targets: (B,) int32, weights: (B,) that sum to 1."""
+
+    targets: Array
+    weights: Array
+
+
+class MarginOn(NamedTuple):
+    """Margins up to a limit, beyond which an instance gains nothing; see above."""
+
+    targets: Array
+    weights: Array
     limit: float
+
+
+class ErrorOn(NamedTuple):
+    """Minus squared or absolute errors; targets: (B, C), weights: (B,), worths: (C,)."""
+
+    targets: Array
+    weights: Array
+    worths: Array
+    is_squared: bool
+
+
+Measure = AccuracyOn | CrossEntropyOn | MarginOn | ErrorOn
+"""What compiled loops can measure of outputs. Its type says which loop, before it is compiled."""
 
 
 class Candidates(NamedTuple):
@@ -102,16 +125,14 @@ def _weigh(values, weights):
 
 
 @compiled
-def count_classes(candidates, targets, weights, first, last, counts):
-    """Count true classes by predicted classes, for the candidates from first to last.
-
-    targets: (B,) int32, weights: (B,), counts: (m, C, C) float64, written.
-    """
+def count_classes(measure, candidates, counts):
+    """Add up weights by true and predicted class, for each candidate; counts: (m, C, C)."""
+    targets, weights = measure.targets, measure.weights
     n_outputs, n_instances = candidates.outputs.shape
     shift, largest = np.empty_like(candidates.now), np.empty_like(candidates.now)
     moved = np.empty_like(candidates.now)
     chosen = np.empty(n_instances, dtype=np.int32)
-    for j in range(first, last):
+    for j in range(len(candidates.sums)):
         _find_shift(candidates, j, shift)
         for c in range(n_outputs):
             _move(candidates.outputs[c], candidates.slopes[c], shift, moved)
@@ -179,15 +200,16 @@ def _find_rest(outputs, c, level, total):
 
 
 @compiled
-def sum_cross_entropy(candidates, targets, weights, first, last, measured):
-    """Add up the log-probabilities of the right classes, for the candidates from first to last.
+def sum_cross_entropy(measure, candidates, measured):
+    """Add up the log-probabilities of the right classes, for each candidate.
 
     Exponentials are taken relative to a level near the largest output. While a neuron cannot move
     outputs far, the largest output of the global solution will do, for all candidates; where only
     one output moves, as it does for an output neuron, the others' exponentials are summed up once.
 
-    targets: (B,) int32, weights: (B,) that sum to 1, measured: (m,) float64, written.
+    measured: (m,) float64, written.
     """
+    targets, weights = measure.targets, measure.weights
     outputs, slopes = candidates.outputs, candidates.slopes
     n_outputs, n_instances = outputs.shape
     scratch = np.zeros((6, n_instances), dtype=outputs.dtype)
@@ -195,13 +217,13 @@ def sum_cross_entropy(candidates, targets, weights, first, last, measured):
     own, own_slopes = scratch[4], scratch[5]
     for k in range(n_instances):
         own[k], own_slopes[k] = outputs[targets[k], k], slopes[targets[k]]
-    moving = -1  # the one output that moves, n_outputs if there are more
+    n_moving, moving = 0, n_outputs
     for c in range(n_outputs):
         if slopes[c] != 0:
-            moving = c if moving < 0 else n_outputs
-    if n_outputs > 1 and 0 <= moving < n_outputs:
+            n_moving, moving = n_moving + 1, c
+    if n_outputs > 1 and n_moving == 1:
         _find_rest(outputs, moving, level, total)
-        for j in range(first, last):
+        for j in range(len(candidates.sums)):
             _find_shift(candidates, j, shift)
             _log_probabilities_of_one(
                 own, own_slopes, shift, total, outputs[moving], slopes[moving], values
@@ -211,7 +233,7 @@ def sum_cross_entropy(candidates, targets, weights, first, last, measured):
     is_bounded = candidates.activation in BOUNDED
     stays_near = is_bounded and 2 * np.abs(slopes).max() < _FAR
     _find_level(outputs, slopes, shift, level)
-    for j in range(first, last):
+    for j in range(len(candidates.sums)):
         _find_shift(candidates, j, shift)
         if not stays_near:
             _find_level(outputs, slopes, shift, level)
@@ -234,16 +256,17 @@ def _raise_rival(output, slope, shift, targets, c, rival):
 
 
 @compiled
-def sum_margins(candidates, targets, weights, limit, first, last, measured):
-    """Add up the clipped margins, for the candidates from first to last; see above."""
+def sum_margins(measure, candidates, measured):
+    """Add up the clipped margins, for each candidate; see above."""
+    targets, weights = measure.targets, measure.weights
     outputs, slopes = candidates.outputs, candidates.slopes
     n_outputs, n_instances = outputs.shape
     scratch = np.zeros((4, n_instances), dtype=outputs.dtype)
     shift, rival, own, own_slopes = scratch[0], scratch[1], scratch[2], scratch[3]
-    ceiling = outputs.dtype.type(limit)
+    ceiling = outputs.dtype.type(measure.limit)
     for k in range(n_instances):
         own[k], own_slopes[k] = outputs[targets[k], k], slopes[targets[k]]
-    for j in range(first, last):
+    for j in range(len(candidates.sums)):
         _find_shift(candidates, j, shift)
         rival[:] = -np.inf
         for c in range(n_outputs):
@@ -257,60 +280,63 @@ def sum_margins(candidates, targets, weights, limit, first, last, measured):
 
 
 @compiled
-def sum_errors(candidates, targets, weights, is_squared, worths, first, last, measured):
-    """Add up minus the squared or absolute errors, for the candidates from first to last.
-
-    targets: (B, C), weights: (B,) that sum to 1, worths: (C,), measured: (m,) float64, written.
-    """
+def sum_errors(measure, candidates, measured):
+    """Add up minus the squared or absolute errors, for each candidate; see above."""
+    targets, weights = measure.targets, measure.weights
     n_outputs, n_instances = candidates.outputs.shape
     shift, errors = np.empty_like(candidates.now), np.empty_like(candidates.now)
-    for j in range(first, last):
+    for j in range(len(candidates.sums)):
         _find_shift(candidates, j, shift)
         fitness = 0.0
         for c in range(n_outputs):
-            output, slope, worth = candidates.outputs[c], candidates.slopes[c], worths[c]
+            output, slope, worth = candidates.outputs[c], candidates.slopes[c], measure.worths[c]
             for k in range(n_instances):
                 error = abs(output[k] + slope * shift[k] - targets[k, c])
-                errors[k] = error * error if is_squared else error
+                errors[k] = error * error if measure.is_squared else error
             fitness -= worth * _weigh(errors, weights)
         measured[j] = fitness / n_outputs
+
+
+measure_candidates = chosen_by_type(
+    {CrossEntropyOn: sum_cross_entropy, MarginOn: sum_margins, ErrorOn: sum_errors}
+)
 
 
 # -------------------------------------------------------------------------- outputs as they stand
 
 
 @compiled
-def measure_outputs(measure, outputs, targets, weights, measured):
-    """Measure the outputs of m networks.
+def _measure_accuracy(measure, outputs, measured):
+    counts = np.empty(len(outputs), dtype=np.int64)
+    count_right(outputs, measure.targets, counts)
+    for j in range(len(counts)):
+        measured[j] = counts[j] / len(measure.targets)
 
-    outputs: (m, C, B), targets: (B,) int32, weights: (B,) that sum to 1, measured: (m,) float64,
-    written.
-    """
+
+@compiled
+def _measure_as_they_stand(measure, outputs, measured):
     n_networks, n_outputs, n_instances = outputs.shape
-    if measure.kind == ACCURACY:
-        counts = np.empty(n_networks, dtype=np.int64)
-        count_right(outputs, targets, counts)
-        for j in range(n_networks):
-            measured[j] = counts[j] / n_instances
-        return
     # A neuron that does not move anything, wherever it is.
     nothing, stays = np.zeros((1, n_instances), outputs.dtype), np.zeros(n_outputs, outputs.dtype)
     no_bias = np.zeros(1, outputs.dtype)
     for j in range(n_networks):
         candidates = Candidates(nothing, no_bias, outputs[j], stays, nothing[0], TANH)
-        if measure.kind == CROSS_ENTROPY:
-            sum_cross_entropy(candidates, targets, weights, 0, 1, measured[j:])
-        else:
-            sum_margins(candidates, targets, weights, measure.limit, 0, 1, measured[j:])
+        measure_candidates(measure, candidates, measured[j:])
+
+
+measure_outputs = chosen_by_type(
+    {AccuracyOn: _measure_accuracy}
+    | dict.fromkeys((CrossEntropyOn, MarginOn, ErrorOn), _measure_as_they_stand)
+)
+"""Measure the outputs of m networks: (measure, outputs (m, C, B), measured (m,), written)."""
 
 
 @compiled
-def measure_after_moves(measure, outputs, targets, weights, slopes, now, rows, measured):
+def measure_after_moves(measure, outputs, slopes, now, rows, measured):
     """Measure the outputs after each of n moves of neurons of the last hidden layer.
 
-    outputs: (C, B), moved along; targets: (B,) int32; weights: (B,) that sum to 1; slopes: (n, C)
-    from each moved neuron to the outputs; now: (n, B) its activations before and rows: (n, B)
-    after; measured: (n,) float64, written.
+    outputs: (C, B), moved along; slopes: (n, C) from each moved neuron to the outputs; now: (n, B)
+    its activations before and rows: (n, B) after; measured: (n,) float64, written.
     """
     n_outputs, n_instances = outputs.shape
     for move in range(len(rows)):
@@ -320,4 +346,4 @@ def measure_after_moves(measure, outputs, targets, weights, slopes, now, rows, m
             for k in range(n_instances):
                 output[k] += slope * (after[k] - before[k])
         shown = outputs.reshape((1, n_outputs, n_instances))
-        measure_outputs(measure, shown, targets, weights, measured[move:])
+        measure_outputs(measure, shown, measured[move:])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coevo.compiling import compiled, compiled_with
+from coevo.compiling import compiled, compiled_with, copy
 from coevo.evaluation._kernels import (
     activate,
     activation_range,
@@ -197,7 +197,7 @@ def move(layer, neuron, individual, start, stop):
         output, slope = layer.outputs[c, start:stop], layer.outgoing[neuron, c]
         for k in range(len(now)):
             output[k] += slope * (after[k] - now[k])
-    now[:] = after
+    copy(after, now)
 
 
 @compiled

@@ -6,21 +6,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coevo.compiling import compiled
+from coevo.compiling import chosen_by_type, compiled, copy
 from coevo.evaluation._kernels import (
-    IDENTITY,
     activate,
     hidden_intervals,
     measure_inside,
     output_intervals,
 )
 from coevo.evaluation._measures import (
-    ACCURACY,
-    CROSS_ENTROPY,
+    AccuracyOn,
     Candidates,
+    CrossEntropyOn,
+    ErrorOn,
+    MarginOn,
     Measure,
-    sum_cross_entropy,
-    sum_margins,
+    measure_candidates,
 )
 from coevo.network import Array
 from coevo.selection import IS_MEAN, NOT_STAGED, STAYS, select
@@ -36,11 +36,10 @@ class Sweep(NamedTuple):
     biases : array of shape (parts, k, m)
     outputs : array of shape (C, B), moved along
         The global solution's outputs.
-    targets : int32 array of shape (B,)
-    weights : array of shape (B,)
-        How much each instance counts; they sum to 1.
     measure
-        What is measured.
+        What is measured, on these instances.
+    activation
+        Code of the neurons' activation function; identity for outputs.
     first_neuron
         Place of the first of the k neurons in its layer.
     first
@@ -50,15 +49,14 @@ class Sweep(NamedTuple):
     sums: Array
     biases: Array
     outputs: Array
-    targets: Array
-    weights: Array
     measure: Measure
+    activation: int
     first_neuron: int
     first: int
 
 
 @compiled
-def _measure_by_intervals(sweep, k, low, high, measured):
+def _measure_inside(sweep, k, low, high, measured):
     n_parts, _, n_candidates, _ = sweep.sums.shape
     for part in range(n_parts):
         measure_inside(
@@ -68,19 +66,44 @@ def _measure_by_intervals(sweep, k, low, high, measured):
 
 
 @compiled
-def _measure_by_outputs(sweep, k, slopes, now, activation, measured):
+def _measure_hidden_by_intervals(measure, sweep, k, slopes, now, measured):
+    low, high = np.empty_like(now), np.empty_like(now)
+    hidden_intervals(sweep.outputs, measure.targets, slopes, now, sweep.activation, low, high)
+    _measure_inside(sweep, k, low, high, measured)
+
+
+@compiled
+def _measure_output_by_intervals(measure, sweep, k, neuron, measured):
+    low, high = np.empty_like(sweep.outputs[0]), np.empty_like(sweep.outputs[0])
+    output_intervals(sweep.outputs, measure.targets, neuron, low, high)
+    _measure_inside(sweep, k, low, high, measured)
+
+
+@compiled
+def _measure_hidden_by_outputs(measure, sweep, k, slopes, now, measured):
     n_parts, _, n_candidates, _ = sweep.sums.shape
     for part in range(n_parts):
         candidates = Candidates(
-            sweep.sums[part, k], sweep.biases[part, k], sweep.outputs, slopes, now, activation
+            sweep.sums[part, k], sweep.biases[part, k], sweep.outputs, slopes, now, sweep.activation
         )
         into = measured[part * n_candidates : (part + 1) * n_candidates]
-        if sweep.measure.kind == CROSS_ENTROPY:
-            sum_cross_entropy(candidates, sweep.targets, sweep.weights, 0, n_candidates, into)
-        else:
-            sum_margins(
-                candidates, sweep.targets, sweep.weights, sweep.measure.limit, 0, n_candidates, into
-            )
+        measure_candidates(measure, candidates, into)
+
+
+@compiled
+def _measure_output_by_outputs(measure, sweep, k, neuron, measured):
+    slopes = np.zeros(len(sweep.outputs), dtype=sweep.outputs.dtype)
+    slopes[neuron] = 1
+    _measure_hidden_by_outputs(measure, sweep, k, slopes, sweep.outputs[neuron], measured)
+
+
+_GRADED = (CrossEntropyOn, MarginOn, ErrorOn)
+_measure_hidden = chosen_by_type(
+    {AccuracyOn: _measure_hidden_by_intervals} | dict.fromkeys(_GRADED, _measure_hidden_by_outputs)
+)
+_measure_output = chosen_by_type(
+    {AccuracyOn: _measure_output_by_intervals} | dict.fromkeys(_GRADED, _measure_output_by_outputs)
+)
 
 
 @compiled
@@ -89,7 +112,7 @@ def _find_sums(sweep, contest, k, candidate, sums):
     n_candidates = sweep.sums.shape[2]
     if candidate != IS_MEAN:
         part, j = divmod(candidate, n_candidates)
-        sums[:] = sweep.sums[part, k, j]
+        copy(sweep.sums[part, k, j], sums)
         return
     # Sums are linear in the weights: those of the mean are the mean of the survivors'.
     sums[:] = 0
@@ -103,7 +126,7 @@ def _find_sums(sweep, contest, k, candidate, sums):
 
 
 @compiled
-def sweep_hidden(sweep, contest, activations, next_matrix, activation):
+def sweep_hidden(sweep, contest, activations, next_matrix):
     """Sweep over neurons of the last hidden layer.
 
     activations: (H, B) of the layer, next_matrix: (C, H + 1) of the outputs. Stops early at a
@@ -111,28 +134,23 @@ def sweep_hidden(sweep, contest, activations, next_matrix, activation):
     how many neurons are done.
     """
     n_parts, n_neurons, n_candidates, n_instances = sweep.sums.shape
-    low, high = np.empty_like(sweep.outputs[0]), np.empty_like(sweep.outputs[0])
-    sums, after = np.empty_like(low), np.empty_like(low)
+    sums, after = np.empty_like(activations[0]), np.empty_like(activations[0])
     measured = np.empty(n_parts * n_candidates)
     for k in range(n_neurons):
         neuron = sweep.first_neuron + k
         slopes, now = np.ascontiguousarray(next_matrix[:, neuron]), activations[neuron]
-        if sweep.measure.kind == ACCURACY:
-            hidden_intervals(sweep.outputs, sweep.targets, slopes, now, activation, low, high)
-            _measure_by_intervals(sweep, k, low, high, measured)
-        else:
-            _measure_by_outputs(sweep, k, slopes, now, activation, measured)
+        _measure_hidden(sweep.measure, sweep, k, slopes, now, measured)
         candidate = select(contest, sweep.first + k, measured)
         if candidate == NOT_STAGED:
             return k
         if candidate != STAYS:
             _find_sums(sweep, contest, k, candidate, sums)
-            activate(sums, contest.representatives[sweep.first + k, -1], activation, after)
+            activate(sums, contest.representatives[sweep.first + k, -1], sweep.activation, after)
             for c in range(len(slopes)):
                 output, slope = sweep.outputs[c], slopes[c]
                 for b in range(n_instances):
                     output[b] += slope * (after[b] - now[b])
-            now[:] = after
+            copy(after, now)
     return n_neurons
 
 
@@ -140,23 +158,17 @@ def sweep_hidden(sweep, contest, activations, next_matrix, activation):
 def sweep_outputs(sweep, contest):
     """Sweep over output neurons; see `sweep_hidden`."""
     n_parts, n_neurons, n_candidates, _ = sweep.sums.shape
-    low, high = np.empty_like(sweep.outputs[0]), np.empty_like(sweep.outputs[0])
     sums = np.empty_like(sweep.outputs[0])
-    slopes = np.zeros(len(sweep.outputs), dtype=sweep.outputs.dtype)
     measured = np.empty(n_parts * n_candidates)
     for k in range(n_neurons):
         neuron = sweep.first_neuron + k
-        if sweep.measure.kind == ACCURACY:
-            output_intervals(sweep.outputs, sweep.targets, neuron, low, high)
-            _measure_by_intervals(sweep, k, low, high, measured)
-        else:
-            slopes[:] = 0
-            slopes[neuron] = 1
-            _measure_by_outputs(sweep, k, slopes, sweep.outputs[neuron], IDENTITY, measured)
+        _measure_output(sweep.measure, sweep, k, neuron, measured)
         candidate = select(contest, sweep.first + k, measured)
         if candidate == NOT_STAGED:
             return k
         if candidate != STAYS:
             _find_sums(sweep, contest, k, candidate, sums)
-            sweep.outputs[neuron] = sums + contest.representatives[sweep.first + k, -1]
+            output, bias = sweep.outputs[neuron], contest.representatives[sweep.first + k, -1]
+            for b in range(len(output)):
+                output[b] = sums[b] + bias
     return n_neurons

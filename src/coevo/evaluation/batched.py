@@ -20,7 +20,7 @@ from coevo.batches import Instances
 from coevo.evaluation import Data, SteppingEvaluator
 from coevo.evaluation._kernels import ACTIVATION_CODES, activate_in_place
 from coevo.evaluation._measures import measure_outputs
-from coevo.evaluation.measuring import find_measure, shares
+from coevo.evaluation.measuring import find_measure
 from coevo.evaluation.moves import Moves
 from coevo.network import ACTIVATIONS, Array
 
@@ -59,7 +59,6 @@ class BatchedEvaluator(SteppingEvaluator):
         self._staged: tuple[range, Sequence[Array]] = (range(0), ())
         self._moves = Moves()
         self._scratch = Scratch()
-        self._compiled_measure = find_measure(self._fitness, self._training.weights is not None)
         self._activate = activation_function(self._architecture.activation, dtype)
 
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
@@ -167,10 +166,11 @@ class BatchedEvaluator(SteppingEvaluator):
 
     def _measure(self, outputs: Array, data: Data) -> Array:
         """Return the fitness of outputs of shape (m, C, B)."""
-        if self._compiled_measure is None:
+        measure = find_measure(self._fitness, data)
+        if measure is None:
             return self._fitness(np.swapaxes(outputs, -1, -2), data.targets, data.weights)
         measured = np.empty(len(outputs))
-        measure_outputs(self._compiled_measure, outputs, data.targets, shares(data), measured)
+        measure_outputs(measure, outputs, measured)
         return measured
 
 

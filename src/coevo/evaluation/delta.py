@@ -53,7 +53,8 @@ class DeltaEvaluator(BatchedEvaluator):
         self._surroundings = Surroundings(architecture, self._training.inputs)
         self._valid_surroundings = Surroundings(architecture, self._validation.inputs)
         self._valid_matrices: list[Array] = []
-        self._batch_shares = self._valid_shares = measuring.shares(self._validation)
+        self._batch_measure = measuring.find_measure(self._fitness, self._training)
+        self._valid_measure = measuring.find_measure(self._fitness, self._validation)
         self._valid_solution = self._global_solution
         self._sums = CandidateSums(self._training.inputs.dtype)
         self._reached: Reached | None = None  # the layer that is staged, if it reaches few
@@ -90,7 +91,7 @@ class DeltaEvaluator(BatchedEvaluator):
     def _look_around(self, instances: Instances) -> None:
         """Run the global solution on the instances."""
         self._batch = self._training[instances]
-        self._batch_shares = measuring.shares(self._batch)
+        self._batch_measure = measuring.find_measure(self._fitness, self._batch)
         self._surroundings = Surroundings(self._architecture, self._batch.inputs)
         self._surroundings.run(self._matrices)
 
@@ -98,7 +99,7 @@ class DeltaEvaluator(BatchedEvaluator):
         """Sweep in compiled loops next to the outputs, if they know the measure; else in steps."""
         self.stage(subpopulations, contest.candidates)
         layer, neuron = self._places[subpopulations.start]
-        is_compiled = self._compiled_measure is not None and layer >= len(self._matrices) - 2
+        is_compiled = self._batch_measure is not None and layer >= len(self._matrices) - 2
         if is_compiled and self._reached is not None:
             neurons = range(neuron, neuron + len(subpopulations))
             reaching.sweep(self._reached, neurons, contest)
@@ -118,7 +119,7 @@ class DeltaEvaluator(BatchedEvaluator):
         """
         layer, neuron = self._places[subpopulations.start]
         is_near = layer == len(self._matrices) - 2 and type(self._fitness) in measuring.COUNTED
-        is_accuracy = self._compiled_measure is not None
+        is_accuracy = self._batch_measure is not None
         is_bounded = self._activation_code in _kernels.BOUNDED
         if not is_near or self._batch.weights is not None or not (is_accuracy or is_bounded):
             return None
@@ -140,10 +141,10 @@ class DeltaEvaluator(BatchedEvaluator):
 
         While this thread sweeps over some neurons, others may already multiply for the next.
         """
-        assert self._compiled_measure is not None
+        assert self._batch_measure is not None
         sums, start = self._sums, subpopulations.start
         while start < subpopulations.stop:
-            if self._compiled_measure.kind == _measures.ACCURACY:
+            if isinstance(self._batch_measure, _measures.AccuracyOn):
                 # Its sweep is short: overlapping it costs more than it saves.
                 sums.hold_from(start)
                 self._sweep_held(contest, sums.held)
@@ -155,30 +156,28 @@ class DeltaEvaluator(BatchedEvaluator):
 
     def _sweep_held(self, contest: Contest, neighbours: range) -> None:
         """Sweep over some subpopulations whose sums are in the buffer."""
-        assert self._compiled_measure is not None
+        assert self._batch_measure is not None
         held, first_staged = self._sums.held, self._sums.subpopulations.start
         start = neighbours.start
         while start < neighbours.stop:
             layer, first_neuron = self._places[start]
             first = start - first_staged
             rows = slice(first, neighbours.stop - first_staged)
+            is_output = layer == len(self._matrices) - 1
             sweep = _sweeps.Sweep(
                 sums=self._sums.array[:, start - held.start : neighbours.stop - held.start],
                 biases=np.stack([vectors[rows, :, -1] for vectors in self._sums.candidates]),
                 outputs=self._surroundings.sums[-1],
-                targets=self._batch.targets,
-                weights=self._batch_shares,
-                measure=self._compiled_measure,
+                measure=self._batch_measure,
+                activation=_kernels.IDENTITY if is_output else self._activation_code,
                 first_neuron=first_neuron,
                 first=first,
             )
-            if layer == len(self._matrices) - 1:
+            if is_output:
                 n_done = _sweeps.sweep_outputs(sweep, contest)
             else:
                 activations = self._surroundings.activations[-1]
-                n_done = _sweeps.sweep_hidden(
-                    sweep, contest, activations, self._matrices[-1], self._activation_code
-                )
+                n_done = _sweeps.sweep_hidden(sweep, contest, activations, self._matrices[-1])
             stop = start + int(n_done)
             for i in range(start, stop):
                 k = i - first_staged
@@ -317,7 +316,7 @@ class DeltaEvaluator(BatchedEvaluator):
         surroundings, matrices = self._valid_surroundings, self._valid_matrices
         incoming = self._matrices[layer][neurons]
         sums = weighted_sums(incoming, surroundings.activations[layer])
-        if self._compiled_measure is not None and layer == len(matrices) - 2:
+        if self._valid_measure is not None and layer == len(matrices) - 2:
             fitness = self._measure_after_moves(neurons, sums)
         else:
             fitness = np.empty(len(neurons))
@@ -337,9 +336,8 @@ class DeltaEvaluator(BatchedEvaluator):
         outgoing = np.ascontiguousarray(self._valid_matrices[-1][:, neurons].T)
         fitness = np.empty(len(neurons))
         _measures.measure_after_moves(
-            self._compiled_measure, surroundings.sums[-1], self._validation.targets,
-            self._valid_shares, outgoing, before, after, fitness,
-        )  # fmt: skip
+            self._valid_measure, surroundings.sums[-1], outgoing, before, after, fitness
+        )
         surroundings.sums[-2][neurons] = sums
         surroundings.activations[-1][neurons] = after
         return fitness

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,15 +42,20 @@ def measure(fitness: Fitness, candidates: _measures.Candidates, data: Data) -> A
     -------
     float64 array of shape (m,)
     """
-    weights = np.ones(len(data)) if data.weights is None else data.weights
-    return COMPILED[type(fitness)](fitness, candidates, data.targets, weights)
+    if type(fitness) in COUNTED:
+        weights = _weights(data)
+        counts = count_classes(candidates, data.targets, weights)
+        return measure_counts(fitness, counts, weights.sum())
+    measured = np.empty(len(candidates.sums))
+    _share_out(_measures.measure_candidates, find_measure(fitness, data), candidates, measured)
+    return measured
 
 
 def count_classes(candidates: _measures.Candidates, targets: Array, weights: Array) -> Array:
     """Count true classes by predicted classes, weights added up: (m, C, C)."""
     n_outputs = len(candidates.outputs)
     counts = np.empty((len(candidates.sums), n_outputs, n_outputs))
-    _share_out(_measures.count_classes, candidates, targets, weights, into=counts)
+    _share_out(_measures.count_classes, _measures.CountsOn(targets, weights), candidates, counts)
     return counts
 
 
@@ -63,63 +67,47 @@ def measure_counts(fitness: Any, counts: Array, total: float) -> Array:
     return measured
 
 
-def _count(fitness: Any, candidates: _measures.Candidates, targets: Array, weights: Array) -> Array:
-    return measure_counts(fitness, count_classes(candidates, targets, weights), weights.sum())
-
-
-def _add_up(
-    kernel: Callable[..., Any],
-    parameters: Callable[[Any, int], tuple[Any, ...]],
-    fitness: Fitness,
-    candidates: _measures.Candidates,
-    targets: Array,
-    weights: Array,
-) -> Array:
-    measured = np.empty(len(candidates.sums))
-    parts = weights / weights.sum()
-    further = parameters(fitness, len(candidates.outputs))
-    _share_out(kernel, candidates, targets, parts, *further, into=measured)
-    return measured
-
-
-def _share_out(kernel: Callable[..., Any], candidates: Any, *arguments: Any, into: Array) -> None:
+def _share_out(
+    kernel: Callable[..., Any], measure: Any, candidates: _measures.Candidates, into: Array
+) -> None:
     def work(first: int, last: int) -> None:
-        kernel(candidates, *arguments, first, last, into)
+        some = slice(first, last)
+        few = candidates._replace(sums=candidates.sums[some], biases=candidates.biases[some])
+        kernel(measure, few, into[some])
 
     grain = 1 + _GRAIN // max(1, candidates.outputs.size)
     threads.share_out(work, len(candidates.sums), grain)
 
 
-def find_measure(fitness: Fitness, is_weighted: bool) -> _measures.Measure | None:
-    """Return what sweeps and validation measure in compiled loops; None if they do not know it."""
-    if isinstance(fitness, Accuracy) and not is_weighted:
-        return _measures.Measure(_measures.ACCURACY, 0.0)
+def find_measure(fitness: Fitness, data: Data) -> _measures.Measure | None:
+    """Return what compiled loops measure on these instances; None if they do not know it."""
+    if isinstance(fitness, Accuracy) and data.weights is None:
+        return _measures.AccuracyOn(data.targets)
     if isinstance(fitness, CrossEntropy):
-        return _measures.Measure(_measures.CROSS_ENTROPY, 0.0)
+        return _measures.CrossEntropyOn(data.targets, _shares(data))
     if isinstance(fitness, ClippedMargin):
-        return _measures.Measure(_measures.MARGIN, fitness.limit)
+        return _measures.MarginOn(data.targets, _shares(data), fitness.limit)
+    if isinstance(fitness, SquaredError | AbsoluteError):
+        is_squared = isinstance(fitness, SquaredError)
+        worths = fitness.worths(data.targets.shape[1]) ** (2 if is_squared else 1)
+        return _measures.ErrorOn(data.targets, _shares(data), worths, is_squared)
     return None
 
 
-def shares(data: Data) -> Array:
+def _weights(data: Data) -> Array:
+    return np.ones(len(data)) if data.weights is None else data.weights
+
+
+def _shares(data: Data) -> Array:
     """Return how much each instance counts, (B,), in parts of 1."""
-    weights = np.ones(len(data)) if data.weights is None else data.weights
-    parts: Array = weights / weights.sum()
-    return parts
+    weights = _weights(data)
+    return np.asarray(weights / weights.sum())
 
 
 COUNTED: tuple[type[Fitness], ...] = (Accuracy, BalancedAccuracy, FBeta, Matthews, Profit)
 """The measures that ask only how many instances of each class are taken for which."""
 
-COMPILED: dict[type[Fitness], Callable[..., Array]] = {
-    **dict.fromkeys(COUNTED, _count),
-    CrossEntropy: partial(_add_up, _measures.sum_cross_entropy, lambda fitness, n: ()),
-    ClippedMargin: partial(_add_up, _measures.sum_margins, lambda fitness, n: (fitness.limit,)),
-    SquaredError: partial(
-        _add_up, _measures.sum_errors, lambda fitness, n: (True, fitness.worths(n) ** 2)
-    ),
-    AbsoluteError: partial(
-        _add_up, _measures.sum_errors, lambda fitness, n: (False, fitness.worths(n))
-    ),
-}
+COMPILED: tuple[type[Fitness], ...] = (
+    *COUNTED, CrossEntropy, ClippedMargin, SquaredError, AbsoluteError,
+)  # fmt: skip
 """The measures that need no outputs stored; the others are given them."""

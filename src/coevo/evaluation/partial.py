@@ -62,8 +62,8 @@ class PartialEvaluator(BatchedEvaluator):
                 "the delta engine serves decompositions whose groups are each a part of one "
                 f"neuron, not {decomposition.name!r}; use engine='batched'"
             )
-        measure = self._compiled_measure
-        self._counts_right = measure is not None and measure.kind == _measures.ACCURACY
+        measure = measuring.find_measure(self._fitness, self._training)
+        self._counts_right = isinstance(measure, _measures.AccuracyOn)
         self._is_compiled = type(self._fitness) in measuring.COMPILED
         self._activation_code = _kernels.ACTIVATION_CODES[self._architecture.activation]
         self._buffer = np.empty(0, dtype=self._training.inputs.dtype)
