@@ -23,6 +23,7 @@ from coevo.fitness import (
     AbsoluteError,
     Accuracy,
     ClippedMargin,
+    CrossEntropy,
     CustomFitness,
     FBeta,
     Profit,
@@ -57,18 +58,21 @@ def run(engine, parts, settings, fitness):
     return search.state, decisions
 
 
-def assert_same_run(engine, parts, settings, fitness=Accuracy()):  # noqa: B008 - has no state
+def assert_same_run(engine, parts, settings, fitness=Accuracy(), rtol=0.0):  # noqa: B008
+    """Compare with the reference: decisions and networks exactly, fitness to within rtol."""
     expected, expected_decisions = run(ReferenceEvaluator, parts, settings, fitness)
     state, decisions = run(engine, parts, settings, fitness)
     # Fitness carries the whole past: one different decision and it differs ever after.
     for decided, expected_decided in zip(decisions, expected_decisions, strict=True):
-        np.testing.assert_array_equal(decided, expected_decided)
+        np.testing.assert_allclose(decided, expected_decided, rtol=rtol)
     for ours, theirs in zip(state.subpopulations, expected.subpopulations, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(state.best_network, expected.best_network)
     np.testing.assert_array_equal(state.champions, expected.champions)
     columns = [0, 1, 3, 4, 5]  # all but the seconds
-    np.testing.assert_array_equal(state.history.rows[:, columns], expected.history.rows[:, columns])
+    np.testing.assert_allclose(
+        state.history.rows[:, columns], expected.history.rows[:, columns], rtol=rtol
+    )
     assert expected.history.latest.best_validation > expected.history.rows[0, 5]
 
 
@@ -137,6 +141,31 @@ def test_whole_runs_are_identical_for_counts_of_classes(fitness, activation, sho
     parts = make_parts(4, (7,), activation=activation)
     settings = settings_for("LECCDE", (7,), activation=activation)
     assert_same_run(DeltaEvaluator, parts, settings, fitness)
+
+
+@pytest.mark.parametrize("representative", ["best", "mean"])
+@pytest.mark.parametrize("hidden_layer_sizes", [(7,), (6, 5)])
+@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+@pytest.mark.parametrize("fitness", [CrossEntropy(), ClippedMargin(0.5)])
+def test_whole_runs_are_alike_for_graded_measures(
+    fitness, variant, hidden_layer_sizes, representative
+):
+    settings = settings_for(variant, hidden_layer_sizes, representative=representative)
+    parts = make_parts(4, hidden_layer_sizes)
+    assert_same_run(DeltaEvaluator, parts, settings, fitness, rtol=1e-9)
+
+
+@pytest.mark.parametrize("representative", ["best", "mean"])
+@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("fitness", [SquaredError(), AbsoluteError()])
+def test_whole_runs_are_alike_for_errors(fitness, n_outputs, variant, representative):
+    _, *parts = make_parts(2, (7,))
+    slopes = np.random.default_rng(n_outputs).normal(size=(6, n_outputs))
+    parts = [replace(part, targets=np.sin(part.inputs @ slopes)) for part in parts]
+    settings = settings_for(variant, (7,), representative=representative)
+    whole = (Architecture(6, (7,), n_outputs, "tanh"), *parts)
+    assert_same_run(DeltaEvaluator, whole, settings, fitness, rtol=1e-9)
 
 
 @pytest.mark.without_jit
@@ -301,11 +330,25 @@ def test_every_measure_is_the_references(hidden_layer_sizes, measure, is_weighte
 
 
 @pytest.mark.parametrize("is_weighted", [(False, True), (True, False)])
-@pytest.mark.parametrize("measure", [Accuracy(), FITNESSES["cross_entropy"]])
+@pytest.mark.parametrize("measure", [Accuracy(), CrossEntropy()])
 def test_weights_of_either_part_count_by_themselves(measure, is_weighted):
     parts = make_parts(4, (7,))
     engines = (ReferenceEvaluator, DeltaEvaluator, BatchedEvaluator)
     assert_measured_alike(engines, parts, decompose("neuron", parts[0]), measure, is_weighted)
+
+
+@pytest.mark.parametrize(
+    "ours", [Accuracy, FBeta, CrossEntropy, ClippedMargin, SquaredError, AbsoluteError]
+)
+def test_a_users_own_kind_of_a_measure_is_measured_as_it_says(ours):
+    class Cubed(ours):
+        def __call__(self, outputs, targets, weights=None):
+            return ours.__call__(self, outputs, targets, weights) ** 3
+
+    parts = make_parts(4, (7,))
+    engines = (ReferenceEvaluator, DeltaEvaluator, BatchedEvaluator)
+    decomposition = decompose("neuron", parts[0])
+    assert_measured_alike(engines, parts, decomposition, Cubed(), (False, False))
 
 
 COUNTED_MEASURES = [measure for measure in MEASURES if isinstance(measure, measuring.COUNTED)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coevo.compiling import compiled
+from coevo.compiling import compiled, copy
 from coevo.network import Array
 
 
@@ -45,4 +45,4 @@ def _archive(archived, n_archived, targets, gains, uniforms):
                 n_archived[i] += 1
             else:
                 place = int(uniforms[i, t] * size)
-            archived[i, place] = targets[i, t]
+            copy(targets[i, t], archived[i, place])

@@ -205,7 +205,8 @@ def hidden_intervals(outputs, targets, weights, now, activation, low, high):
     outputs: (C, B), targets: (B,) int32, weights: (C,) from the neuron to the outputs, now: (B,)
     the neuron's present activations, low and high: (B,), written.
     """
-    _bound_activations(outputs, 0, targets, weights, now, low, high)
+    start = np.int64(0)  # a literal would have the loop compiled once more, for itself
+    _bound_activations(outputs, start, targets, weights, now, low, high)
     _turn_into_sums(low, high, activation)
 
 

@@ -36,7 +36,7 @@ class AccuracyOn(NamedTuple):
 
 
 class CountsOn(NamedTuple):
-    """True classes by predicted classes; targets: (B,) int32, weights: (B,)."""
+    """What `count_classes` counts; targets: (B,) int32, weights: (B,)."""
 
     targets: Array
     weights: Array
@@ -50,7 +50,10 @@ class CrossEntropyOn(NamedTuple):
 
 
 class MarginOn(NamedTuple):
-    """Margins up to a limit, beyond which an instance gains nothing; see above."""
+    """Margins up to a limit, beyond which an instance gains nothing.
+
+    targets: (B,) int32, weights: (B,) that sum to 1.
+    """
 
     targets: Array
     weights: Array
@@ -58,7 +61,10 @@ class MarginOn(NamedTuple):
 
 
 class ErrorOn(NamedTuple):
-    """Minus squared or absolute errors; targets: (B, C), weights: (B,), worths: (C,)."""
+    """Minus squared or absolute errors.
+
+    targets: (C, B), weights: (B,) that sum to 1, worths: (C,) what an error of 1 in each counts.
+    """
 
     targets: Array
     weights: Array
@@ -257,7 +263,7 @@ def _raise_rival(output, slope, shift, targets, c, rival):
 
 @compiled
 def sum_margins(measure, candidates, measured):
-    """Add up the clipped margins, for each candidate; see above."""
+    """Add up the clipped margins, for each candidate; measured: (m,) float64."""
     targets, weights = measure.targets, measure.weights
     outputs, slopes = candidates.outputs, candidates.slopes
     n_outputs, n_instances = outputs.shape
@@ -281,7 +287,7 @@ def sum_margins(measure, candidates, measured):
 
 @compiled
 def sum_errors(measure, candidates, measured):
-    """Add up minus the squared or absolute errors, for each candidate; see above."""
+    """Add up minus the squared or absolute errors, for each candidate; measured: (m,) float64."""
     targets, weights = measure.targets, measure.weights
     n_outputs, n_instances = candidates.outputs.shape
     shift, errors = np.empty_like(candidates.now), np.empty_like(candidates.now)
@@ -291,15 +297,17 @@ def sum_errors(measure, candidates, measured):
         for c in range(n_outputs):
             output, slope, worth = candidates.outputs[c], candidates.slopes[c], measure.worths[c]
             for k in range(n_instances):
-                error = abs(output[k] + slope * shift[k] - targets[k, c])
+                error = abs(output[k] + slope * shift[k] - targets[c, k])
                 errors[k] = error * error if measure.is_squared else error
             fitness -= worth * _weigh(errors, weights)
         measured[j] = fitness / n_outputs
 
 
-measure_candidates = chosen_by_type(
-    {CrossEntropyOn: sum_cross_entropy, MarginOn: sum_margins, ErrorOn: sum_errors}
-)
+GRADED = {CrossEntropyOn: sum_cross_entropy, MarginOn: sum_margins, ErrorOn: sum_errors}
+"""The loops of the measures that ask by how much outputs are right."""
+
+measure_candidates = chosen_by_type(GRADED)
+"""Measure the candidates of one neuron: (measure, candidates, measured (m,), written)."""
 
 
 # -------------------------------------------------------------------------- outputs as they stand
@@ -325,8 +333,7 @@ def _measure_as_they_stand(measure, outputs, measured):
 
 
 measure_outputs = chosen_by_type(
-    {AccuracyOn: _measure_accuracy}
-    | dict.fromkeys((CrossEntropyOn, MarginOn, ErrorOn), _measure_as_they_stand)
+    {AccuracyOn: _measure_accuracy} | dict.fromkeys(GRADED, _measure_as_they_stand)
 )
 """Measure the outputs of m networks: (measure, outputs (m, C, B), measured (m,), written)."""
 

@@ -204,9 +204,9 @@ def move(layer, neuron, individual, start, stop):
 def sweep(layer, contest, first_neuron):
     """Measure, select and move neighbouring neurons, one after the other."""
     n_neurons, n_targets, _ = contest.trials.shape
-    n_instances = len(layer.targets)
+    first, last = np.int64(0), len(layer.targets)  # a literal would be compiled for itself
     counts = np.empty(n_targets * (2 if contest.measures_targets else 1), dtype=np.int64)
     for k in range(n_neurons):
-        count_right(layer, first_neuron + k, contest, k, 0, n_instances, counts)
-        if select(contest, k, counts / n_instances) != STAYS:
-            move(layer, first_neuron + k, contest.representatives[k], 0, n_instances)
+        count_right(layer, first_neuron + k, contest, k, first, last, counts)
+        if select(contest, k, counts / last) != STAYS:
+            move(layer, first_neuron + k, contest.representatives[k], first, last)

@@ -14,11 +14,9 @@ from coevo.evaluation._kernels import (
     output_intervals,
 )
 from coevo.evaluation._measures import (
+    GRADED,
     AccuracyOn,
     Candidates,
-    CrossEntropyOn,
-    ErrorOn,
-    MarginOn,
     Measure,
     measure_candidates,
 )
@@ -31,8 +29,8 @@ class Sweep(NamedTuple):
 
     Attributes
     ----------
-    sums : array of shape (parts, k, m, B)
-        Sums without bias of all candidates of k neurons.
+    sums : array of shape (parts, neurons, m, B)
+        Sums without bias of all candidates; those of the k neurons begin at first_held.
     biases : array of shape (parts, k, m)
     outputs : array of shape (C, B), moved along
         The global solution's outputs.
@@ -40,10 +38,12 @@ class Sweep(NamedTuple):
         What is measured, on these instances.
     activation
         Code of the neurons' activation function; identity for outputs.
+    first_held
+        Place of the first of the k neurons in the sums.
     first_neuron
-        Place of the first of the k neurons in its layer.
+        Its place in its layer.
     first
-        Place of the first of the k neurons in the contest.
+        Its place in the contest.
     """
 
     sums: Array
@@ -51,16 +51,17 @@ class Sweep(NamedTuple):
     outputs: Array
     measure: Measure
     activation: int
+    first_held: int
     first_neuron: int
     first: int
 
 
 @compiled
 def _measure_inside(sweep, k, low, high, measured):
-    n_parts, _, n_candidates, _ = sweep.sums.shape
+    n_parts, _, n_candidates = sweep.biases.shape
     for part in range(n_parts):
         measure_inside(
-            sweep.sums[part, k], sweep.biases[part, k], low, high,
+            sweep.sums[part, sweep.first_held + k], sweep.biases[part, k], low, high,
             measured[part * n_candidates : (part + 1) * n_candidates],
         )  # fmt: skip
 
@@ -80,12 +81,11 @@ def _measure_output_by_intervals(measure, sweep, k, neuron, measured):
 
 
 @compiled
-def _measure_hidden_by_outputs(measure, sweep, k, slopes, now, measured):
-    n_parts, _, n_candidates, _ = sweep.sums.shape
+def _measure_by_outputs(measure, sweep, k, slopes, now, measured):
+    n_parts, _, n_candidates = sweep.biases.shape
     for part in range(n_parts):
-        candidates = Candidates(
-            sweep.sums[part, k], sweep.biases[part, k], sweep.outputs, slopes, now, sweep.activation
-        )
+        sums, biases = sweep.sums[part, sweep.first_held + k], sweep.biases[part, k]
+        candidates = Candidates(sums, biases, sweep.outputs, slopes, now, sweep.activation)
         into = measured[part * n_candidates : (part + 1) * n_candidates]
         measure_candidates(measure, candidates, into)
 
@@ -94,31 +94,30 @@ def _measure_hidden_by_outputs(measure, sweep, k, slopes, now, measured):
 def _measure_output_by_outputs(measure, sweep, k, neuron, measured):
     slopes = np.zeros(len(sweep.outputs), dtype=sweep.outputs.dtype)
     slopes[neuron] = 1
-    _measure_hidden_by_outputs(measure, sweep, k, slopes, sweep.outputs[neuron], measured)
+    _measure_by_outputs(measure, sweep, k, slopes, sweep.outputs[neuron], measured)
 
 
-_GRADED = (CrossEntropyOn, MarginOn, ErrorOn)
 _measure_hidden = chosen_by_type(
-    {AccuracyOn: _measure_hidden_by_intervals} | dict.fromkeys(_GRADED, _measure_hidden_by_outputs)
+    {AccuracyOn: _measure_hidden_by_intervals} | dict.fromkeys(GRADED, _measure_by_outputs)
 )
 _measure_output = chosen_by_type(
-    {AccuracyOn: _measure_output_by_intervals} | dict.fromkeys(_GRADED, _measure_output_by_outputs)
+    {AccuracyOn: _measure_output_by_intervals} | dict.fromkeys(GRADED, _measure_output_by_outputs)
 )
 
 
 @compiled
 def _find_sums(sweep, contest, k, candidate, sums):
     """Find the sums, without bias, of what represents the k-th neuron now."""
-    n_candidates = sweep.sums.shape[2]
+    n_candidates, held = sweep.biases.shape[2], sweep.first_held + k
     if candidate != IS_MEAN:
         part, j = divmod(candidate, n_candidates)
-        copy(sweep.sums[part, k, j], sums)
+        copy(sweep.sums[part, held, j], sums)
         return
     # Sums are linear in the weights: those of the mean are the mean of the survivors'.
     sums[:] = 0
     for j in range(n_candidates):
         part = 0 if contest.wins[sweep.first + k, j] else 1
-        row = sweep.sums[part, k, j]
+        row = sweep.sums[part, held, j]
         for b in range(len(sums)):
             sums[b] += row[b]
     for b in range(len(sums)):
@@ -133,7 +132,7 @@ def sweep_hidden(sweep, contest, activations, next_matrix):
     neuron whose new representative is not among the candidates and has still to be moved; returns
     how many neurons are done.
     """
-    n_parts, n_neurons, n_candidates, n_instances = sweep.sums.shape
+    n_parts, n_neurons, n_candidates = sweep.biases.shape
     sums, after = np.empty_like(activations[0]), np.empty_like(activations[0])
     measured = np.empty(n_parts * n_candidates)
     for k in range(n_neurons):
@@ -148,7 +147,7 @@ def sweep_hidden(sweep, contest, activations, next_matrix):
             activate(sums, contest.representatives[sweep.first + k, -1], sweep.activation, after)
             for c in range(len(slopes)):
                 output, slope = sweep.outputs[c], slopes[c]
-                for b in range(n_instances):
+                for b in range(len(output)):
                     output[b] += slope * (after[b] - now[b])
             copy(after, now)
     return n_neurons
@@ -157,7 +156,7 @@ def sweep_hidden(sweep, contest, activations, next_matrix):
 @compiled
 def sweep_outputs(sweep, contest):
     """Sweep over output neurons; see `sweep_hidden`."""
-    n_parts, n_neurons, n_candidates, _ = sweep.sums.shape
+    n_parts, n_neurons, n_candidates = sweep.biases.shape
     sums = np.empty_like(sweep.outputs[0])
     measured = np.empty(n_parts * n_candidates)
     for k in range(n_neurons):

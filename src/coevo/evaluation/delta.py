@@ -119,7 +119,7 @@ class DeltaEvaluator(BatchedEvaluator):
         """
         layer, neuron = self._places[subpopulations.start]
         is_near = layer == len(self._matrices) - 2 and type(self._fitness) in measuring.COUNTED
-        is_accuracy = self._batch_measure is not None
+        is_accuracy = isinstance(self._batch_measure, _measures.AccuracyOn)
         is_bounded = self._activation_code in _kernels.BOUNDED
         if not is_near or self._batch.weights is not None or not (is_accuracy or is_bounded):
             return None
@@ -165,11 +165,12 @@ class DeltaEvaluator(BatchedEvaluator):
             rows = slice(first, neighbours.stop - first_staged)
             is_output = layer == len(self._matrices) - 1
             sweep = _sweeps.Sweep(
-                sums=self._sums.array[:, start - held.start : neighbours.stop - held.start],
+                sums=self._sums.array,
                 biases=np.stack([vectors[rows, :, -1] for vectors in self._sums.candidates]),
                 outputs=self._surroundings.sums[-1],
                 measure=self._batch_measure,
                 activation=_kernels.IDENTITY if is_output else self._activation_code,
+                first_held=start - held.start,
                 first_neuron=first_neuron,
                 first=first,
             )

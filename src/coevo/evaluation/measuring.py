@@ -15,6 +15,7 @@ from coevo.fitness import (
     BalancedAccuracy,
     ClippedMargin,
     CrossEntropy,
+    ErrorFitness,
     FBeta,
     Fitness,
     Matthews,
@@ -68,12 +69,15 @@ def measure_counts(fitness: Any, counts: Array, total: float) -> Array:
 
 
 def _share_out(
-    kernel: Callable[..., Any], measure: Any, candidates: _measures.Candidates, into: Array
+    kernel: Callable[..., Any], sought: Any, candidates: _measures.Candidates, into: Array
 ) -> None:
+    # Kernels are compiled anew for every memory layout.
+    biases, slopes = map(np.ascontiguousarray, (candidates.biases, candidates.slopes))
+
     def work(first: int, last: int) -> None:
         some = slice(first, last)
-        few = candidates._replace(sums=candidates.sums[some], biases=candidates.biases[some])
-        kernel(measure, few, into[some])
+        few = candidates._replace(sums=candidates.sums[some], biases=biases[some], slopes=slopes)
+        kernel(sought, few, into[some])
 
     grain = 1 + _GRAIN // max(1, candidates.outputs.size)
     threads.share_out(work, len(candidates.sums), grain)
@@ -81,21 +85,24 @@ def _share_out(
 
 def find_measure(fitness: Fitness, data: Data) -> _measures.Measure | None:
     """Return what compiled loops measure on these instances; None if they do not know it."""
-    if isinstance(fitness, Accuracy) and data.weights is None:
+    # Exactly these types: a user's own kind of accuracy is another measure.
+    if type(fitness) is Accuracy and data.weights is None:
         return _measures.AccuracyOn(data.targets)
-    if isinstance(fitness, CrossEntropy):
+    if type(fitness) is CrossEntropy:
         return _measures.CrossEntropyOn(data.targets, _shares(data))
-    if isinstance(fitness, ClippedMargin):
-        return _measures.MarginOn(data.targets, _shares(data), fitness.limit)
-    if isinstance(fitness, SquaredError | AbsoluteError):
-        is_squared = isinstance(fitness, SquaredError)
-        worths = fitness.worths(data.targets.shape[1]) ** (2 if is_squared else 1)
-        return _measures.ErrorOn(data.targets, _shares(data), worths, is_squared)
+    if type(fitness) is ClippedMargin:
+        return _measures.MarginOn(data.targets, _shares(data), float(fitness.limit))
+    if isinstance(fitness, ErrorFitness) and type(fitness) in (SquaredError, AbsoluteError):
+        targets = np.ascontiguousarray(np.atleast_2d(data.targets.T))
+        worths, is_squared = fitness.worths(len(targets)), type(fitness) is SquaredError
+        return _measures.ErrorOn(
+            targets, _shares(data), worths**2 if is_squared else worths, is_squared
+        )
     return None
 
 
 def _weights(data: Data) -> Array:
-    return np.ones(len(data)) if data.weights is None else data.weights
+    return np.ones(len(data)) if data.weights is None else np.asarray(data.weights, np.float64)
 
 
 def _shares(data: Data) -> Array:
