@@ -183,6 +183,44 @@ def test_measure_after_moves_is_the_formula_move_by_move(case, n_moves):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+@given(data=st.data())
+def test_a_moved_layer_is_run_as_the_formula_says(activation, dtype, data):
+    """Any number of instances, neurons and neurons above; blocks of every size."""
+    sizes = [data.draw(st.integers(1, largest)) for largest in (9, 7, 5, 3)]
+    n_instances, n_neurons, n_above, n_candidates = sizes
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    shapes = ((n_neurons, n_instances), n_neurons, (n_candidates, n_instances))
+    sums, slopes, shifts, matrix = (
+        (rng.normal(size=shape) * data.draw(st.sampled_from([0, 1e-3, 1, 50]))).astype(dtype)
+        for shape in (*shapes, (n_above, n_neurons + 1))
+    )
+    moved = sums + slopes[:, np.newaxis] * shifts[:, np.newaxis]
+    expected = matrix[:, :-1] @ ACTIVATIONS[activation](moved) + matrix[:, -1:]
+    above = np.empty((n_candidates, n_above, n_instances), dtype=dtype)
+    code = kernels.ACTIVATION_CODES[activation]
+    kernels.run_moved_layer(sums, slopes, shifts, code, matrix, above)
+    scale = np.abs(matrix).sum() * (1 + np.abs(moved).max())
+    tolerance = 8 * np.finfo(dtype).eps
+    np.testing.assert_allclose(above, expected, rtol=tolerance, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("n_instances", [511, 512, 513, 1025])
+def test_a_moved_layer_is_run_on_blocks_of_instances(n_instances, no_jit):
+    if no_jit:
+        pytest.skip("more instances than plain Python is quick with")
+    rng = np.random.default_rng(n_instances)
+    sums, shifts, matrix = (
+        rng.normal(size=shape) for shape in ((5, n_instances), (2, n_instances), (3, 6))
+    )
+    slopes = rng.normal(size=5)
+    above = np.empty((2, 3, n_instances))
+    kernels.run_moved_layer(sums, slopes, shifts, kernels.TANH, matrix, above)
+    moved = sums + slopes[:, np.newaxis] * shifts[:, np.newaxis]
+    np.testing.assert_allclose(above, matrix[:, :-1] @ np.tanh(moved) + matrix[:, -1:], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
 def test_interval_ends_are_the_outermost_sums(activation, dtype):
     """ψ(s) ≥ bound holds from the least sum on, and ψ(s) ≤ bound up to the greatest."""
     real, code = np.dtype(dtype).type, kernels.ACTIVATION_CODES[activation]

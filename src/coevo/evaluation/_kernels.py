@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from coevo.compiling import compiled
+from coevo.compiling import compiled, compiled_with, copy
 from coevo.evaluation._functions import artanh, tanh
 
 TANH, SIGMOID, RELU, SIGN, IDENTITY = range(5)
@@ -18,6 +18,8 @@ ACTIVATION_CODES = {
     "tanh": TANH, "sigmoid": SIGMOID, "relu": RELU, "sign": SIGN, "identity": IDENTITY,
 }  # fmt: skip
 BOUNDED = (TANH, SIGMOID, SIGN)
+
+_BLOCK = 512  # instances, so few that the activations of a layer stay in the fast memory
 
 
 @compiled
@@ -96,6 +98,68 @@ def activate_in_place(sums, activation):
     else:  # SIGMOID
         for k in range(len(sums)):
             sums[k] = half * tanh(half * sums[k]) + half
+
+
+@compiled
+def _move_sums(sums, slopes, shift, start, moved):
+    """Write the moved sums of the instances from start on, (H, B), into columns of (rows, size)."""
+    here = slice(start, min(start + moved.shape[1], sums.shape[1]))
+    shift = shift[here]
+    for h in range(len(sums)):
+        row, into, slope = sums[h, here], moved[h], slopes[h]
+        for k in range(len(shift)):
+            into[k] = row[k] + slope * shift[k]
+
+
+@compiled_with("contract")
+def _multiply_by_two(v, w, activations, bias_v, bias_w, total_v, total_w):
+    """Find two neurons' sums with bias.
+
+    v and w: (rows,) weights, activations: (rows, size), totals: (size,), written. Two neurons and
+    four rows in one step, so that few steps wait for the memory.
+    """
+    for k in range(len(total_v)):
+        total_v[k], total_w[k] = bias_v, bias_w
+    for h in range(0, len(v), 4):
+        v0, v1, v2, v3 = v[h], v[h + 1], v[h + 2], v[h + 3]
+        w0, w1, w2, w3 = w[h], w[h + 1], w[h + 2], w[h + 3]
+        x0, x1, x2, x3 = activations[h], activations[h + 1], activations[h + 2], activations[h + 3]
+        for k in range(len(total_v)):
+            total_v[k] += v0 * x0[k] + v1 * x1[k] + v2 * x2[k] + v3 * x3[k]
+            total_w[k] += w0 * x0[k] + w1 * x1[k] + w2 * x2[k] + w3 * x3[k]
+
+
+@compiled
+def run_moved_layer(sums, slopes, shifts, activation, matrix, above):
+    """Find the next layer's sums for candidates that move a layer's sums along.
+
+    Candidate j has the sums s + slopes ⊗ shifts_j, which are formed some instances at a time,
+    activated, multiplied and forgotten while they are in the fast memory.
+
+    sums: (H, B), slopes: (H,), shifts: (m, B), matrix: (N, H + 1), above: (m, N, B), written.
+    """
+    n_neurons, n_instances = sums.shape
+    n_rows = -(-n_neurons // 4) * 4  # those beyond the last neuron have weight 0
+    weights = np.zeros((len(matrix), n_rows), dtype=sums.dtype)
+    weights[:, :n_neurons] = matrix[:, :-1]
+    size = -(-n_instances // -(-n_instances // _BLOCK))  # blocks of one size, or nearly so
+    moved = np.zeros((n_rows, size), dtype=sums.dtype)
+    activations = np.empty_like(moved)
+    total, other = np.empty_like(moved[0]), np.empty_like(moved[0])
+    no_bias, last = sums.dtype.type(0), len(matrix) - 1
+    for j in range(len(shifts)):
+        for start in range(0, n_instances, size):
+            here = slice(start, min(start + size, n_instances))
+            _move_sums(sums, slopes, shifts[j], start, moved)
+            activate(moved.reshape(-1), no_bias, activation, activations.reshape(-1))
+            for i in range(0, len(matrix), 2):
+                i2 = min(i + 1, last)
+                _multiply_by_two(
+                    weights[i], weights[i2], activations, matrix[i, -1], matrix[i2, -1],
+                    total, other,
+                )  # fmt: skip
+                copy(total[: here.stop - start], above[j, i, here])
+                copy(other[: here.stop - start], above[j, i2, here])
 
 
 @compiled

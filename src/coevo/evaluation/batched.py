@@ -204,7 +204,9 @@ def activation_function(name: str, dtype: Any) -> Callable[..., Array]:
     return activate_all
 
 
-def share_out_blocks(work: Callable[[slice], None], n_networks: int, size: int) -> None:
+def share_out_blocks(
+    work: Callable[[slice], None], n_networks: int, size: int, held: int | None = None
+) -> None:
     """Call `work` for blocks of networks whose activations fit in the cache, on all cores.
 
     A network goes to one core, not a product to all: the products of one network are small.
@@ -217,8 +219,10 @@ def share_out_blocks(work: Callable[[slice], None], n_networks: int, size: int) 
         How many there are.
     size
         Activations of a network's widest layer.
+    held
+        How many of a network's activations are in memory at once, if fewer.
     """
-    step = max(1, _BLOCK // size)
+    step = max(1, _BLOCK // (held or size))
 
     def work_range(first: int, last: int) -> None:
         for start in range(first, last, step):

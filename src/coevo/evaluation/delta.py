@@ -205,10 +205,18 @@ class DeltaEvaluator(BatchedEvaluator):
         if self._reached is not None and self._activation_code in _kernels.BOUNDED:
             counts = reaching.count_classes(self._reached.layer, neuron, self._sums.rows_of(i))
             return measuring.measure_counts(self._fitness, counts, len(self._batch))
-        measure = partial(self._run_upwards, layer, neuron)
         if layer >= len(self._matrices) - 2 and type(self._fitness) in measuring.COMPILED:
-            measure = partial(self._measure_compiled, layer, neuron)
-        return np.concatenate([measure(sums, biases) for sums, biases in self._sums.of(i)])
+            measured = [self._measure_compiled(layer, neuron, *some) for some in self._sums.of(i)]
+            return np.concatenate(measured)
+        if self._sums.fits:  # trials and targets at once
+            rows = [sums + biases[:, np.newaxis] for sums, biases in self._sums.of(i)]
+            return self._run_upwards(layer, neuron, np.concatenate(rows))
+        return np.concatenate(
+            [
+                self._run_upwards(layer, neuron, sums + biases[:, np.newaxis])
+                for sums, biases in self._sums.of(i)
+            ]
+        )
 
     def replace(self, i: int, individual: Array, candidate: int | None) -> None:
         """Move what the neuron feeds, with its candidate's sums if they are at hand."""
@@ -282,19 +290,23 @@ class DeltaEvaluator(BatchedEvaluator):
 
     # ------------------------------------------------------------------------------------- fitness
 
-    def _run_upwards(self, layer: int, neuron: int, sums: Array, biases: Array) -> Array:
-        """Run the layers above a changed neuron, a block of candidates at a time."""
-        size = max(len(matrix) for matrix in self._matrices[layer:]) * sums.shape[1]
+    def _run_upwards(self, layer: int, neuron: int, sums: Array) -> Array:
+        """Run the layers above a neuron with other sums, (m, B), a block of candidates at a time.
+
+        The activations of the layer that they feed are not held.
+        """
+        n_neurons = [len(matrix) for matrix in self._matrices[layer:]]
         fitness = np.empty(len(sums))
 
         def work(here: slice) -> None:
-            rows = sums[here] + biases[here, np.newaxis]
             outputs = self._surroundings.outputs_with(
-                self._matrices, layer, neuron, rows, self._scratch
+                self._matrices, layer, neuron, sums[here], self._scratch
             )
             fitness[here] = self._measure(outputs, self._batch)
 
-        share_out_blocks(work, len(sums), size)
+        n_instances = sums.shape[1]
+        held = max(n_neurons[2:], default=n_neurons[-1]) * n_instances
+        share_out_blocks(work, len(sums), max(n_neurons) * n_instances, held)
         return fitness
 
     def _measure_compiled(self, layer: int, neuron: int, sums: Array, biases: Array) -> Array:

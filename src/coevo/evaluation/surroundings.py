@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from coevo.evaluation._kernels import ACTIVATION_CODES, run_moved_layer
 from coevo.evaluation.batched import Scratch, activation_function, weighted_sums
 from coevo.network import Architecture, Array
 
@@ -27,6 +28,7 @@ class Surroundings:
 
     def __init__(self, architecture: Architecture, inputs: Array) -> None:
         self._function = activation_function(architecture.activation, inputs.dtype)
+        self._code = ACTIVATION_CODES[architecture.activation]
         self._n_layers = len(architecture.layers)
         self.activations: list[Array] = [inputs.T]
         self.sums: list[Array] = []
@@ -80,13 +82,19 @@ class Surroundings:
         Its outgoing weights are others as well, (m, H), if these are given.
         """
         present = self.sums[min(layer + 1, self._n_layers - 1)]
-        moved = scratch.array(0, (len(sums), *present.shape), sums.dtype)
         if layer == self._n_layers - 1:
+            moved = scratch.array(0, (len(sums), *present.shape), sums.dtype)
             moved[:] = present
             moved[:, neuron] = sums
             return moved
         activations, before = self._function(sums), self.activations[layer + 1][neuron]
         weights = matrices[layer + 1][:, neuron]
+        if outgoing is None and layer < self._n_layers - 2:
+            matrix, slopes = matrices[layer + 2], np.ascontiguousarray(weights)
+            above = scratch.array(0, (len(sums), len(matrix), sums.shape[1]), sums.dtype)
+            run_moved_layer(present, slopes, activations - before, self._code, matrix, above)
+            return self._run_on(matrices[layer + 3 :], above, scratch)
+        moved = scratch.array(0, (len(sums), *present.shape), sums.dtype)
         if outgoing is None:
             shift = activations - before
             np.multiply(shift[:, np.newaxis, :], weights[:, np.newaxis], out=moved)
