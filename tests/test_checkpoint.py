@@ -582,7 +582,10 @@ def die_at(step):
         setattr(os, name, watch(getattr(os, name)))
 
 
+process = None
 for line in sys.stdin:
+    if process is not None:
+        os.waitpid(process, 0)
     arguments = json.loads(line)
     step = arguments.pop("die_at", None)
     process = os.fork()
@@ -592,7 +595,9 @@ for line in sys.stdin:
         evolve(*data, **arguments)
         os._exit(0)
     print(process, flush=True)
-    print(os.waitpid(process, 0)[1], flush=True)
+    # It is buried when the next is asked for: until then the number that may be killed is its own.
+    ended = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+    print(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status, flush=True)
 '''
 
 
@@ -616,7 +621,7 @@ class Nursery:
         told = [self.process.stdout]
         if kill_after is not None and not select.select(told, [], [], kill_after)[0]:
             os.kill(number, signal.SIGKILL)
-        return -(int(self.process.stdout.readline()) & 127)
+        return int(self.process.stdout.readline())
 
     def close(self):
         self.process.stdin.close()
@@ -626,8 +631,8 @@ class Nursery:
 
 @pytest.fixture(scope="module")
 def nurseries(tmp_path_factory):
-    if not hasattr(os, "fork"):
-        pytest.skip("processes are forked here")
+    if not hasattr(os, "fork") or not hasattr(os, "waitid"):
+        pytest.skip("processes are forked and waited for here")
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         pytest.skip("many runs, too slow without compiling")
     started = []
