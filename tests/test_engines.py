@@ -184,7 +184,6 @@ def test_whole_runs_are_identical_when_steps_are_shared_out(
         assert_same_run(DeltaEvaluator, parts, settings_for(variant, (7,), **changes))
 
 
-@pytest.mark.without_jit
 @pytest.mark.parametrize(
     "changes",
     [
@@ -203,7 +202,7 @@ def test_whole_runs_are_identical_when_steps_are_shared_out(
         {"strategy": "current-to-pbest/1", "synchronous": False, "max_generations": 4},
     ],
 )
-@pytest.mark.parametrize("variant", ["CCDE", "LECCDE"])
+@pytest.mark.parametrize("variant", ["CCDE", pytest.param("LECCDE", marks=pytest.mark.without_jit)])
 def test_whole_runs_are_identical_for_other_settings(variant, changes):
     parts = make_parts(4, (7,))
     assert_same_run(DeltaEvaluator, parts, settings_for(variant, (7,), **changes))

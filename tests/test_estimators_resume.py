@@ -401,9 +401,15 @@ for line in sys.stdin:
 @pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="many fits, too slow without compiling"
 )
-@pytest.mark.parametrize("estimator", ESTIMATORS.values())
-@pytest.mark.parametrize("random_state", [None, 11])
-@pytest.mark.parametrize("validation", ["split", "given"])
+@pytest.mark.parametrize(
+    ("estimator", "random_state", "validation"),
+    [  # each with each of the others' values
+        (CoevoClassifier, None, "split"),
+        (CoevoClassifier, 11, "given"),
+        (CoevoRegressor, None, "given"),
+        (CoevoRegressor, 11, "split"),
+    ],
+)
 def test_a_fit_killed_at_many_random_moments(tmp_path, path, estimator, random_state, validation):
     X, y = make_data_of(estimator)
     data = {"X": X, "y": y}
