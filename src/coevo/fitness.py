@@ -257,7 +257,6 @@ class RocAuc(Fitness):
             exponentials = np.exp(exact - exact.max(axis=-1, keepdims=True))
             scores = exponentials / exponentials.sum(axis=-1, keepdims=True)
             positives = [targets == c for c in range(exact.shape[-1])]
-        weights = np.ones(len(targets)) if weights is None else weights.astype(np.float64)
         usable = [c for c, is_in in enumerate(positives) if 0 < is_in.sum() < len(targets)]
         if not usable:
             return np.full(outputs.shape[:-2], 0.5)  # nothing to tell apart
@@ -269,13 +268,19 @@ class RocAuc(Fitness):
         return np.array(areas).reshape(outputs.shape[:-2])
 
 
-def _area(scores: Array, is_positive: Array, weights: Array) -> float:
+def _area(scores: Array, is_positive: Array, weights: Array | None) -> float:
     """Return the weighted part of (positive, negative) pairs in the right order."""
-    levels, level = np.unique(scores, return_inverse=True)
-    positive = np.bincount(level, weights * is_positive, len(levels))
-    negative = np.bincount(level, weights * ~is_positive, len(levels))
-    below = np.cumsum(negative) - negative
-    return float(positive @ (below + negative / 2) / (positive.sum() * negative.sum()))
+    positive, negative = scores[is_positive], scores[~is_positive]
+    order = None if weights is None else negative.argsort()
+    negative = np.sort(negative) if order is None else negative[order]
+    # Those strictly below and those not above, in the mean: ties count one half.
+    below = np.searchsorted(negative, positive)
+    not_above = np.searchsorted(negative, positive, side="right")
+    if weights is None:
+        return float((below + not_above).sum() / (2 * len(positive) * len(negative)))
+    up_to = np.concatenate([[0.0], weights[~is_positive][order].cumsum()])
+    worth = weights[is_positive].astype(np.float64)
+    return float(worth @ (up_to[below] + up_to[not_above]) / (2 * worth.sum() * up_to[-1]))
 
 
 @dataclass(frozen=True)
