@@ -27,6 +27,7 @@ from coevo.tabular.preprocessing import Preprocessing, inputs_of, make_transform
 from coevo.tabular.reading import open_table
 from coevo.tabular.splitting import hold_out
 from coevo.tabular.table import TableError
+from coevo.tabular.training import prepare
 
 PLAIN = "age,town,y\n1.5,Rome,a\n2.5,Oslo,b\n"
 
@@ -256,6 +257,17 @@ def test_rows_are_held_out_by_class():
     for fraction in (0.0, 0.9):
         training, _ = hold_out(target, fraction, 1, stratify=True)
         assert set(target[training]) == {"a", "b", "c"}
+
+
+def test_a_class_of_which_nothing_is_tested_is_pointed_out(write):
+    rows = "".join(f"{k},{'ab'[k % 2]}\n" for k in range(40))
+    path = write(("x,y\n" + rows + "7,rare\n").encode())
+    job = Job(data=str(path), target="y", settings={"seed": 1})
+    said = " ".join(prepare(job)[1].notes)
+    assert "too few rows of 'rare' to keep one for the test" in said
+    assert "for the test" not in " ".join(
+        prepare(dataclasses.replace(job, test_fraction=0.0))[1].notes
+    )
 
 
 # ------------------------------------------------------------------------------------ preprocessing

@@ -48,7 +48,7 @@ class Desk(TyperGroup):
         except _UsageError as error:
             message = str(error.format_message())  # type: ignore[attr-defined]
             # Without a message the help has been shown already.
-            code = _complain(message, "see --help") if message else 2
+            code = _complain(message + _longer_options(error), "see --help") if message else 2
         except (typer.Abort, KeyboardInterrupt):
             code = _complain("interrupted", code=130)
         except BrokenPipeError:
@@ -66,6 +66,15 @@ class Desk(TyperGroup):
         if standalone_mode:
             sys.exit(code if isinstance(code, int) else 0)
         return code
+
+
+def _longer_options(error: Exception) -> str:
+    """Return a question after the options that begin like the unknown one, if that is the error."""
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    given = str(getattr(error, "option_name", ""))
+    options = [name for parameter in getattr(command, "params", ()) for name in parameter.opts]
+    longer = [name for name in options if given.startswith("--") and name.startswith(given)]
+    return f"; did you mean {' or '.join(longer)}?" if longer else ""
 
 
 def _complain(message: str, advice: str = "", code: int = 2) -> int:

@@ -121,6 +121,13 @@ def prepare(job: Job) -> tuple[Job, Examples]:
             f"{table.path} has {len(target)} row{'s' * (len(target) != 1)} with a target: too few "
             "to train and test on (--test-fraction 0 keeps all for training)"
         )
+    if is_classified and len(test) > 0:
+        untested = np.setdiff1d(target, target[test])
+        if len(untested) > 0:
+            names = ", ".join(map(repr, untested.tolist()))
+            notes.append(
+                f"too few rows of {names} to keep one for the test, which says nothing of it"
+            )
     columns, further = choose_inputs(contents.inputs.iloc[training], job.categorical)
     notes += further
     notes += note_scattered(contents.inputs.iloc[training], columns, job.max_categories)
