@@ -141,7 +141,8 @@ def run_moved_layer(sums, slopes, shifts, activation, matrix, above):
     n_neurons, n_instances = sums.shape
     n_rows = -(-n_neurons // 4) * 4  # those beyond the last neuron have weight 0
     weights = np.zeros((len(matrix), n_rows), dtype=sums.dtype)
-    weights[:, :n_neurons] = matrix[:, :-1]
+    for i in range(len(matrix)):
+        copy(matrix[i, :-1], weights[i])
     size = -(-n_instances // -(-n_instances // _BLOCK))  # blocks of one size, or nearly so
     moved = np.zeros((n_rows, size), dtype=sums.dtype)
     activations = np.empty_like(moved)
