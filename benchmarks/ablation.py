@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from machine import describe_machine
 
-from coevo.drawing import LOOK
+from coevo._plotting import LOOK
 from coevo.study.exchange import open_results
 from coevo.study.plan import read_plan
 

@@ -19,8 +19,8 @@ from machine import describe_machine
 from sklearn.neural_network import MLPClassifier
 
 from coevo import PAPER, Network, evolve
+from coevo._plotting import LOOK
 from coevo.datasets import load
-from coevo.drawing import LOOK
 
 RESULTS = Path(__file__).parent / "results"
 N_VALIDATION = 5_000

@@ -28,7 +28,7 @@ from apart import print_outcome, run_apart
 from libraries import N_GENES, N_INPUTS, N_OUTPUTS, POPULATION, SHAPE, Finished, Task, timed
 from machine import QUIET_CORES, Others, describe_machine, wait_for_quiet
 
-from coevo.machine.baseline import N_NETWORKS, Baseline
+from coevo.diagnostics.baseline import N_NETWORKS, Baseline
 
 RESULTS = Path(__file__).parent / "results"
 BATCH_SIZE = 500

@@ -27,10 +27,10 @@ from libraries import N_GENES, N_HIDDEN, N_INPUTS, N_OUTPUTS, POPULATION, SHAPE,
 from machine import QUIET_CORES, Others, describe_machine, wait_for_quiet
 
 from coevo import Network, evolve
+from coevo._plotting import LOOK
+from coevo.core.network import Architecture
+from coevo.core.settings import Settings
 from coevo.datasets import Split, load, split
-from coevo.drawing import LOOK
-from coevo.network import Architecture
-from coevo.settings import Settings
 
 RESULTS = Path(__file__).parent / "results"
 ARCHITECTURE = Architecture(N_INPUTS, (N_HIDDEN,), N_OUTPUTS)
@@ -143,7 +143,7 @@ def make_task(parts: Split, seed: int) -> Task:
     """
     inputs = parts.train.inputs
     size = np.sqrt(np.mean(np.square(inputs, dtype=np.float64)))
-    reaches = Settings().initial_range / np.sqrt([N_INPUTS, N_HIDDEN]) / [size, 1.0]
+    widths = Settings().resolved().initial_range / np.sqrt([N_INPUTS, N_HIDDEN]) / [size, 1.0]
     genes = [(N_INPUTS + 1) * N_HIDDEN, (N_HIDDEN + 1) * N_OUTPUTS]
     return Task(
         np.ascontiguousarray(inputs.T),
@@ -152,7 +152,7 @@ def make_task(parts: Split, seed: int) -> Task:
         tolerance=1e-3,
         bound=1.0,
         limit=LIMIT,
-        scale=np.repeat(reaches, genes).astype(np.float32),
+        scale=np.repeat(widths, genes).astype(np.float32),
         seed=seed,
     )
 

@@ -20,17 +20,21 @@ import numpy as np
 from machine import describe_machine
 from threadpoolctl import threadpool_limits
 
-import coevo.operators
-import coevo.search
-from coevo import PAPER, Result, evolve, threads
+import coevo.core.operators
+import coevo.core.search
+from coevo import PAPER, Result, evolve
+from coevo.core.metrics import METRICS
+from coevo.core.search import Search
 from coevo.datasets import DatasetError, load, split
-from coevo.evaluation import _reach, _sweeps, reaching
-from coevo.evaluation.delta import DeltaEvaluator
-from coevo.evaluation.sums import CandidateSums
-from coevo.fitness import FITNESSES
-from coevo.machine.baseline import Baseline, sgemm_rate
-from coevo.search import Search
-from coevo.variants import SHARED, variant_settings
+from coevo.diagnostics.baseline import Baseline, sgemm_rate
+from coevo.engines import delta, open_instances
+from coevo.engines.candidates import StagedCandidates
+from coevo.engines.kernels import open_instances as kernels
+from coevo.engines.open_instances import OpenSweep
+from coevo.engines.validation import Validator
+from coevo.runtime import threads
+from coevo.training.paper import SHARED
+from coevo.training.variants import variant_settings
 
 RESULTS = Path(__file__).parent / "results"
 FLOORS = {"WBC": 10, "ESR": 40, "HAR": 45, "MNIST": 60}
@@ -103,7 +107,7 @@ def measure_shape(name: str, seconds: float) -> dict[str, float | str]:
         "evaluations_per_second_on_one_core": float(np.median(alone)),
         "sgemm_on_one_core": float(np.median(products_alone)),
         "part_of_sgemm_on_one_core": part_of_product(name, alone, products_alone),
-        "part_in_reach": measure_reach(name),
+        "part_in_reach": measure_open_share(name),
     }
 
 
@@ -120,7 +124,7 @@ def rate_of_runs(data: Arrays, name: str, first_seed: int, budget: int | None = 
 
 
 def part_of_product(name: str, rates: list[float], products: list[float]) -> float:
-    """Arithmetic of the hidden neurons' sums, in parts of the matrix product before and after."""
+    """Arithmetic of the hidden pre-activations, as a share of the matrix product's rate."""
     n_inputs, n_hidden, n_outputs = PAPER[name].shape
     work = 2 * PAPER[name].batch_size * n_inputs * n_hidden / (n_hidden + n_outputs)
     around = (np.array(products[:-1]) + products[1:]) / 2
@@ -133,20 +137,20 @@ def stopwatch():
     spent: dict[str, float] = defaultdict(float)
     lock = Lock()
     parts = [
-        (coevo.operators, "draw_lanes", "random numbers"),
-        (coevo.search, "draw_parents", "parents"),
-        (coevo.operators, "_cross_binomial", "trials"),
-        (CandidateSums, "_multiply", "product"),
-        (DeltaEvaluator, "_look_around", "activations of the global solution"),
-        (_reach, "count_right", "intervals, and products in reach"),
-        (reaching, "select", "selection"),
-        (_reach, "move", "moves"),
-        (_sweeps, "sweep_hidden", "sweep and selection, hidden"),
-        (_sweeps, "sweep_outputs", "sweep and selection, outputs"),
-        (DeltaEvaluator, "_validate_layer", "validation"),
+        (coevo.core.operators, "draw_lanes", "random numbers"),
+        (coevo.core.search, "draw_parents", "parents"),
+        (coevo.core.operators, "_cross_binomial", "trials"),
+        (StagedCandidates, "prepare", "product"),
+        (delta.DeltaEvaluator, "_run_global_solution", "activations of the global solution"),
+        (kernels, "count_right_with", "intervals, and products with open instances"),
+        (open_instances, "select", "selection"),
+        (kernels, "replace_neuron", "moves"),
+        (delta, "sweep_hidden", "sweep and selection, hidden"),
+        (delta, "sweep_outputs", "sweep and selection, outputs"),
+        (Validator, "follow", "validation"),
         (Search, "_evolve", "total"),
     ]
-    parts_and_loop = [(owner, name) for owner, name, _ in parts] + [(_reach, "sweep")]
+    parts_and_loop = [(owner, name) for owner, name, _ in parts] + [(kernels, "sweep_open")]
     originals = [(owner, name, getattr(owner, name)) for owner, name in parts_and_loop]
 
     def timed(function, label):
@@ -162,7 +166,7 @@ def stopwatch():
 
     for owner, name, label in parts:
         setattr(owner, name, timed(getattr(owner, name), label))
-    _reach.sweep = sweep_in_steps
+    kernels.sweep_open = sweep_in_steps
     try:
         yield spent
     finally:
@@ -170,28 +174,28 @@ def stopwatch():
             setattr(owner, name, function)
 
 
-def sweep_in_steps(layer, contest, first_neuron: int) -> None:
+def sweep_in_steps(layer, offspring, rule, outcome, first_neuron: int) -> None:
     """What one compiled loop does, in steps that can be timed."""
-    neurons = range(first_neuron, first_neuron + len(contest.trials))
-    reaching.sweep_in_steps(layer, neurons, contest, grain=len(layer.targets))
+    neurons = range(first_neuron, first_neuron + len(offspring.trials))
+    sweep = OpenSweep(layer, share=1.0)
+    sweep.run_in_steps(neurons, offspring, rule, outcome, grain=len(layer.targets))
 
 
-def measure_reach(name: str) -> float:
-    """Return the part of a batch that a hidden neuron can make right or wrong, over a whole run."""
+def measure_open_share(name: str) -> float:
+    """Return the share of a batch that is open to a hidden neuron, over a whole run."""
     data, _ = find_data(name)
-    parts, look_around, short = [], reaching.look_around, reaching._SHORT
+    shares, find_share, few = [], open_instances.find_open_share, open_instances._FEW
 
     def note(layer, neurons):
-        reached = look_around(layer, neurons)
-        parts.append(reached.part)
-        return reached
+        shares.append(find_share(layer, neurons))
+        return shares[-1]
 
-    reaching.look_around, reaching._SHORT = note, 1.0  # however far they reach
+    open_instances.find_open_share, open_instances._FEW = note, 1.0  # however many are open
     try:
         data.evolve(PAPER[name].settings("LECCDE", seed=0))
     finally:
-        reaching.look_around, reaching._SHORT = look_around, short
-    return float(np.mean(parts))
+        open_instances.find_open_share, open_instances._FEW = find_share, few
+    return float(np.mean(shares))
 
 
 def measure_shares(name: str) -> dict[str, float]:
@@ -231,13 +235,13 @@ def measure_growth(seconds: float) -> list[dict[str, float | str]]:
     return rows
 
 
-def measure_measures(seconds: float) -> dict[str, float]:
-    """Microseconds for each evaluation with each measure, on MNIST's shape."""
+def measure_metrics(seconds: float) -> dict[str, float]:
+    """Microseconds for each evaluation with each metric, on MNIST's shape."""
     experiment = PAPER["MNIST"]
     data, _ = find_data("MNIST")
     costs = {}
-    for name, measure in FITNESSES.items():
-        if measure.task == "regression":
+    for name, metric in METRICS.items():
+        if metric.task == "regression":
             continue
         settings = experiment.settings(
             "LECCDE", seed=0, fitness=name, max_evaluations=None, max_seconds=seconds
@@ -287,7 +291,7 @@ def make_report(shapes, shares, growth, costs) -> str:
         "the same shapes, threads and dtype, measured in turn within one run.",
         "",
         "| set | shape (batch, NP) | evaluations/s | batched NumPy | ratio | floor | seconds a run "
-        "| of SGEMM rate | on one core | in reach |",
+        "| of SGEMM rate | on one core | open instances |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, row in shapes.items():
@@ -301,9 +305,9 @@ def make_report(shapes, shares, growth, costs) -> str:
             f"| {row.get('part_in_reach', np.nan):.1%} |"
         )
     lines += ["", "The SGEMM columns count 2 · batch · inputs for each evaluation of a hidden",
-              "neuron, in parts of the rate of a 2048³ float32 product before and after each run.",
-              "It may be more than all, as candidates are multiplied only with the instances in",
-              "the neuron's reach (last column: which part of a batch, mean over a run).",
+              "neuron, as a share of the rate of a 2048³ float32 product around each run.",
+              "It can exceed 100%, as candidates are multiplied only with the instances that the",
+              "neuron can still make right or wrong (last column: their mean share of a batch).",
               "", "## Where the cores' time goes", ""]  # fmt: skip
     for name, parts in shares.items():
         text = ", ".join(f"{label} {share:.0%}" for label, share in parts.items())
@@ -319,7 +323,7 @@ def make_report(shapes, shares, growth, costs) -> str:
             f"| {row['hidden']} | {row['batch']} | {row['microseconds']:.1f} "
             f"| {row['baseline_microseconds']:.0f} | {ratio:.0f} |"
         )
-    lines += ["", "## What measures cost", "",
+    lines += ["", "## What metrics cost", "",
               "784-60-10, batch 1000, NP 60.", "",
               "| fitness | microseconds for each evaluation | × accuracy |",
               "|---|---|---|"]  # fmt: skip
@@ -345,7 +349,7 @@ def main() -> None:
         print(name, {key: value if isinstance(value, str) else round(value, 3)
                      for key, value in shapes[name].items()}, flush=True)  # fmt: skip
     growth = kept.get("growth") or measure_growth(arguments.seconds / 4)
-    costs = kept.get("measures") or measure_measures(arguments.seconds / 2)
+    costs = kept.get("measures") or measure_metrics(arguments.seconds / 2)
     RESULTS.mkdir(exist_ok=True)
     plot_growth(growth, RESULTS / "growth.png")
     content = {

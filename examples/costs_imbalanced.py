@@ -1,9 +1,9 @@
 """Evolves a network for a table of costs on imbalanced data, beside one trained by gradients.
 
-About one instance in twenty is positive; to miss one costs as much as twenty false alarms. A count
-of costs has no gradient, and the search does not need one. MLPClassifier, the same network,
-minimises log loss and decides at one half. Its threshold can be moved afterwards to where the costs
-say, which helps as far as its probabilities are right. Run it with
+About one instance in twenty is positive; a miss costs as much as twenty false alarms. A sum of
+such costs has no gradient, and the search does not need one. MLPClassifier, the same network,
+minimises log loss and predicts with threshold 1/2. With the threshold that the costs imply it is
+better, as far as its probabilities are good. Run it with
 
     python examples/costs_imbalanced.py
 """
@@ -20,8 +20,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from coevo import CoevoClassifier
-from coevo.fitness import Profit
+from coevo import CoevoClassifier, metrics
 
 HIDDEN = (20,)
 COSTS = np.array([[0, 1], [20, 0]])  # rows: true classes; columns: predicted ones
@@ -37,7 +36,7 @@ def compare(seed: int, budget: int) -> dict[str, float]:
         X, y, test_size=0.5, stratify=y, random_state=seed
     )
     evolved = CoevoClassifier(
-        HIDDEN, fitness=Profit(-COSTS), representative="mean", max_evaluations=budget,
+        HIDDEN, fitness=metrics.Profit(-COSTS), representative="mean", max_evaluations=budget,
         random_state=seed,
     ).fit(X_train, y_train)  # fmt: skip
     trained = make_pipeline(

@@ -24,14 +24,14 @@ from rich.table import Table
 
 from coevo import PAPER, VARIANTS, Result, Search, Settings, evolve
 from coevo.datasets import Split, load, split
-from coevo.files import write_atomically
+from coevo.persistence.atomic import write_atomically
 
 SEED = 2
-DEFAULTS = "defaults"  # LECCDE as the library would have it
+DEFAULTS = "defaults"  # LECCDE with the library's settings
 PAGE = Path("out/demo.html")
 EXPERIMENT = PAPER["WBC"]
 COLUMNS = ("variant", "train", "validation", "test", "evaluations", "seconds")
-# Colours that colour-blind readers can tell apart; dashes and markers say the same in print.
+# Colours for colour-blind readers; dashes and markers differ too, for print.
 STYLES: dict[str, tuple[str, Any, str]] = {
     "DE": ("#D55E00", (0, (1, 1.2)), "s"),
     "LEDE": ("#E69F00", (0, (5, 2)), "^"),
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """A row of the table: ours / the paper's, if it has the like."""
+        """A row of the table: ours / the paper's, where the paper has it."""
         ours = [f"{100 * accuracy:.1f}" for accuracy in self.accuracies]
         seconds = f"{self.result.seconds:.2f}"
         if self.variant in EXPERIMENT.results:
@@ -139,7 +139,7 @@ def draw(runs: list[Run]) -> str:
 
 
 def write_page(path: Path, runs: list[Run], data: Split) -> None:
-    """Write a page that needs nothing but itself."""
+    """Write a page that loads nothing from elsewhere."""
     head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in run.cells) + "</tr>" for run in runs

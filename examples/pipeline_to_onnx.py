@@ -1,4 +1,4 @@
-"""Exports a pipeline, scaler and evolved network together, to ONNX and runs it without us.
+"""Exports a pipeline, scaler and evolved network, as one ONNX graph and runs it in onnxruntime.
 
 Needs onnx, skl2onnx and onnxruntime. Run it with
 
@@ -18,8 +18,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from coevo import CoevoClassifier
-from coevo.onnx_export import export_onnx
+from coevo import CoevoClassifier, export_onnx
 
 SEED = 0
 

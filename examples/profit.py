@@ -1,8 +1,8 @@
-"""Evolves a network for profit, by a cost matrix and by a function with each customer's own sum.
+"""Evolves a network for profit, by a cost matrix and by a function with each customer's own amount.
 
-A letter costs 1.50. A customer who is written to and wants the offer brings in an amount, several
-times that, which is known after the fact. First the amounts are taken for equal, which a matrix of
-prices can say; then a function of the true amounts and the answers says it exactly. Run it with
+A letter costs 1.50. A customer who gets one and wants the offer brings in an amount, several
+times that. First the amounts are taken as equal, which a profit matrix can express; then a
+function of the true amounts and the predictions states the profit exactly. Run it with
 
     python examples/profit.py
 """
@@ -15,8 +15,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 
-from coevo import CoevoClassifier, CoevoRegressor
-from coevo.fitness import Profit
+from coevo import CoevoClassifier, CoevoRegressor, metrics
 
 SEED = 0
 LETTER = 1.5
@@ -28,7 +27,7 @@ def money(amounts: np.ndarray, written_to: np.ndarray) -> float:
 
 
 def profit_of_scores(amounts: np.ndarray, scores: np.ndarray) -> float:
-    """Write to whoever has a positive score: any function will do as a fitness."""
+    """Return the profit if everyone with a positive score gets a letter."""
     return money(amounts, scores > 0)
 
 
@@ -46,13 +45,13 @@ def main() -> None:
 
     mean = amounts[wants == 1].mean()
     common = {"hidden_layer_sizes": (10,), "random_state": SEED}
-    matrix = Profit([[0.0, -LETTER], [0.0, mean - LETTER]])
+    matrix = metrics.Profit([[0.0, -LETTER], [0.0, mean - LETTER]])
     answers = {"everyone": np.ones(len(test)), "no one": np.zeros(len(test))}
     for name, fitness in (("evolved for accuracy", "accuracy"), ("evolved for a matrix", matrix)):
         model = CoevoClassifier(fitness=fitness, max_evaluations=budget, **common)
         answers[name] = model.fit(X[train], wants[train]).predict(X[test])
     exact = CoevoRegressor(fitness=profit_of_scores, max_evaluations=budget, **common)
-    answers["evolved for the sums"] = exact.fit(X[train], amounts[train]).predict(X[test]) > 0
+    answers["evolved for amounts"] = exact.fit(X[train], amounts[train]).predict(X[test]) > 0
 
     print(f"mean profit of a customer, {len(test)} test customers")
     for name, written_to in answers.items():

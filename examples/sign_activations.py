@@ -1,4 +1,4 @@
-"""Evolves a network whose hidden neurons only say yes or no, which gradients cannot train.
+"""Evolves a network whose hidden activations are −1 or 1, which gradients cannot train.
 
 The derivative of the sign function is zero wherever there is one. Run it with
 

@@ -1,8 +1,8 @@
-"""Trains on a stream, a batch at a time, from a file of MNIST's size that is never in memory whole.
+"""Trains on a stream, a batch at a time, from a file that is never in memory as a whole.
 
-The file holds 60,000 made-up images of 784 pixels, noisy copies of ten prototypes. A generator
-hands out batches of a memory map; `partial_fit` takes a generation on each and keeps none. The
-script prints how much memory is resident as it goes along, where the system tells. Run it with
+The file holds 60,000 synthetic images of 784 pixels, noisy copies of ten prototypes. `partial_fit`
+runs one generation on each batch and keeps none. The script prints the resident memory, on Linux.
+Run it with
 
     python examples/stream.py
 """
@@ -40,7 +40,7 @@ def write_images(folder: Path) -> None:
 
 
 def read_batches(folder: Path, first: int, last: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Hand out batches; the map is opened anew for each, so that read pages do not stay."""
+    """Yield batches; the map is opened anew for each, so that read pages are released."""
     for start in range(first, last, BATCH):
         images = np.load(folder / "X.npy", mmap_mode="r")
         labels = np.load(folder / "y.npy", mmap_mode="r")
@@ -48,7 +48,7 @@ def read_batches(folder: Path, first: int, last: int) -> Iterator[tuple[np.ndarr
 
 
 def resident_memory() -> float:
-    """Return how many megabytes are resident now, NaN if the system does not tell."""
+    """Return how many megabytes are resident now, NaN if the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:  # not Linux
@@ -80,7 +80,7 @@ def main() -> None:
                 break
         rest = read_batches(folder, tested_on, N_INSTANCES)
         accuracy = np.mean([classifier.score(X, y) for X, y in rest])
-        print(f"accuracy {accuracy:.3f} on 5000 images it has not seen")
+        print(f"accuracy {accuracy:.3f} on 5000 test images")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draws the figures that explain the algorithm.
+"""Draws the figures that explain the algorithm and the architecture.
 
 `make figures` runs it; the SVG files beside it are committed. The colours keep apart for
 colour-blind readers and in print, and shapes or strokes always say the same as colours. The
@@ -267,7 +267,7 @@ def draw_delta() -> None:
     badge(axes, tuple(0.5 * (here + first_input)), "1")
     badge(axes, tuple(here), "2")
     badge(axes, tuple(0.45 * here + 0.55 * first_output), "3")
-    steps = ("its weighted sum is new", r"its activation goes from $a$ to $a^\prime$",
+    steps = ("its pre-activation is new", r"its activation goes from $a$ to $a^\prime$",
              r"each output moves by $w\,(a^\prime - a)$")  # fmt: skip
     for number, text in enumerate(steps, start=1):
         y = 1.54 - 0.31 * number
@@ -286,7 +286,7 @@ def draw_interval() -> None:
 
     activation = np.linspace(-1, 1, 201)
     own = 0.55 + 0.25 * activation
-    rivals = {"a rival": 0.1 + 1.05 * activation, "another rival": 0.05 - 0.95 * activation}
+    rivals = {"another class": 0.1 + 1.05 * activation, "a third class": 0.05 - 0.95 * activation}
     is_right = own > np.max(list(rivals.values()), axis=0)
     low, high = activation[is_right][[0, -1]]
     lines.axvspan(low, high, color=PALE_BLUE, lw=0)
@@ -309,7 +309,7 @@ def draw_interval() -> None:
                    color=BLUE if word == "right" else VERMILION)  # fmt: skip
     lines.set(xlim=(-1.08, 1.08), ylim=(-1.8, 1.3), yticks=[], xticks=[-1, low, high, 1])
     lines.set_xticklabels(["−1", "low", "high", "1"])
-    lines.set(xlabel="activation $a$ of the changed neuron", ylabel="outputs")
+    lines.set(xlabel="activation $a$ of the changed neuron", ylabel="logits")
     lines.set_title("one instance, any candidate")
 
     # Interval ends and a candidate's sums, as they might be in a search.
@@ -329,9 +329,89 @@ def draw_interval() -> None:
     bars.text(3.08, 5, "settled:\nnever right", size=8.5, va="center", color=MUTED)
     bars.set(xlim=(-3, 4.25), ylim=(7.6, -0.7), yticks=range(8), xticks=[-2, 0, 2])
     bars.set_yticklabels([str(n + 1) for n in range(8)])
-    bars.set(xlabel=r"weighted sum $s$ of the changed neuron, $a = \psi(s)$", ylabel="instance")
+    bars.set(xlabel=r"pre-activation $s$ of the changed neuron, $a = \psi(s)$", ylabel="instance")
     bars.set_title(f"one candidate, all instances: {right} of {len(sums)} right")
     save(figure, "interval")
+
+
+# ---------------------------------------------------------------------------------- architecture
+
+PACKAGES = (
+    ("cli", "commands, options, error messages"),
+    ("study", "many runs: plan, store, tables, report"),
+    ("tabular", "from a table in a file to a model and back"),
+    ("diagnostics", "coevo bench, coevo doctor"),
+    ("estimators", "the scikit-learn interface"),
+    ("training", "one way to run a search; the paper's settings"),
+    ("persistence", "checkpoints, models, ONNX"),
+    ("engines", "measure fitness: delta, batched, reference"),
+    ("core", "the paper: Algorithm 1, and extensions"),
+    ("datasets", "the paper's data sets"),
+    ("runtime", "compilation, threads, random streams"),
+)
+
+
+def draw_architecture() -> None:
+    """The packages, each importing only those below it, and the way of a run through them."""
+    height, width = 0.5, 10.2
+    figure, axes = blank(width, height * len(PACKAGES) + 0.5)
+    middles = {
+        name: height * (len(PACKAGES) - n - 0.5) + 0.08 for n, (name, _) in enumerate(PACKAGES)
+    }
+    for name, text in PACKAGES:
+        y = middles[name]
+        fill = PALE_BLUE if name in ("training", "engines", "core") else "#eef2f5"
+        axes.add_patch(Rectangle((0.35, y - 0.215), width - 0.5, 0.43, color=fill, zorder=0))
+        axes.text(0.5, y, name, weight="bold", va="center")
+        axes.text(1.68, y, text, va="center", size=9.5, color=INK)
+    top = height * len(PACKAGES) + 0.22
+    axes.text(0.35, top, "packages of src/coevo", weight="bold")
+    axes.text(5.75, top, "the way of a run", weight="bold")
+    arrow(axes, (0.17, middles["cli"]), (0.17, middles["runtime"]))
+    axes.text(0.06, middles["training"], "imports", rotation=90, va="center", ha="center",
+              size=9, color=MUTED)  # fmt: skip
+
+    def box(x: float, package: str, text: str, is_main: bool = False) -> None:
+        axes.text(
+            x, middles[package], text, ha="center", va="center", size=9.5, zorder=5,
+            color="white" if is_main else INK, family="DejaVu Sans Mono",
+            bbox={
+                "boxstyle": "round,pad=0.28", "lw": 1.3,
+                "facecolor": BLUE if is_main else "white", "edgecolor": BLUE,
+            },
+        )  # fmt: skip
+
+    def down(x: float, start: str, stop: str) -> None:
+        arrow(axes, (x, middles[start] - 0.16), (x, middles[stop] + 0.17), BLUE)
+
+    left, middle, right = 6.45, 8.05, 9.4
+    box(left, "cli", "coevo train")
+    box(left, "tabular", "train")
+    box(left, "estimators", "fit")
+    box(left, "training", "run_search", is_main=True)
+    box(left, "core", "Search", is_main=True)
+    for start, stop in (("cli", "tabular"), ("tabular", "estimators"), ("estimators", "training"),
+                        ("training", "core")):  # fmt: skip
+        down(left, start, stop)
+    box(right, "cli", "coevo study")
+    box(right, "study", "run_study")
+    box(right, "training", "evolve")
+    down(right, "cli", "study")
+    down(right, "study", "training")
+    arrow(axes, (right - 0.36, middles["training"]), (left + 0.55, middles["training"]), BLUE)
+    box(middle, "persistence", "Checkpoint")
+    arrow(axes, (left + 0.5, middles["training"] - 0.14),
+          (middle - 0.5, middles["persistence"] + 0.1), BLUE)  # fmt: skip
+    axes.text(left + 0.62, middles["persistence"] - 0.07, "hooks", size=9, color=MUTED)
+    box(middle, "engines", "Evaluator")
+    box(right, "engines", "kernels")
+    arrow(axes, (middle + 0.47, middles["engines"]), (right - 0.42, middles["engines"]), BLUE)
+    box(middle, "core", "extensions")
+    arrow(axes, (left + 0.36, middles["core"]), (middle - 0.52, middles["core"]), BLUE)
+    arrow(axes, (left + 0.3, middles["core"] + 0.15),
+          (middle - 0.48, middles["engines"] - 0.05), BLUE)  # fmt: skip
+    axes.text(left + 0.12, middles["engines"] - 0.03, "evaluate", size=9, color=MUTED)
+    save(figure, "architecture")
 
 
 def main() -> None:
@@ -341,6 +421,7 @@ def main() -> None:
         draw_inheritance()
         draw_delta()
         draw_interval()
+        draw_architecture()
 
 
 if __name__ == "__main__":

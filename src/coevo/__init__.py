@@ -1,36 +1,114 @@
-"""Lobby: the few public names, nothing computed."""
+"""Gradient-free training of neural networks by cooperative co-evolution.
 
+The public names are imported when they are first used, so that `import coevo` is quick.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from coevo.network import Architecture, Network
-from coevo.search import Search
-from coevo.settings import Settings
-from coevo.training import Result, evolve
-from coevo.variants import PAPER, VARIANTS
+from coevo._version import __version__
 
 if TYPE_CHECKING:
+    from coevo import datasets, study
+    from coevo.core import metrics
+    from coevo.core.decomposition import RandomGroups
+    from coevo.core.extensions.adaptation import JDE, SHADE, Dither
+    from coevo.core.extensions.base import Extension
+    from coevo.core.extensions.batch_growth import BatchGrowth
+    from coevo.core.extensions.population_reduction import PopulationReduction
+    from coevo.core.extensions.weight_decay import WeightDecay
+    from coevo.core.metrics import make_metric
+    from coevo.core.network import Architecture, Network
+    from coevo.core.search import Search
+    from coevo.core.settings import Settings
+    from coevo.core.strategy import CurrentToPBest, Strategy
     from coevo.estimators import CoevoClassifier, CoevoRegressor
-
-__version__ = "0.1.0"
+    from coevo.persistence.checkpoint_hook import Checkpoint
+    from coevo.persistence.model import load as load_model
+    from coevo.persistence.model import save as save_model
+    from coevo.persistence.onnx import export_onnx
+    from coevo.training.evolve import evolve
+    from coevo.training.paper import PAPER
+    from coevo.training.result import Result
+    from coevo.training.variants import VARIANTS
 
 __all__ = [
+    "JDE",
     "PAPER",
+    "SHADE",
     "VARIANTS",
     "Architecture",
+    "BatchGrowth",
+    "Checkpoint",
     "CoevoClassifier",
     "CoevoRegressor",
+    "CurrentToPBest",
+    "Dither",
+    "Extension",
     "Network",
+    "PopulationReduction",
+    "RandomGroups",
     "Result",
     "Search",
     "Settings",
+    "Strategy",
+    "WeightDecay",
+    "__version__",
+    "datasets",
     "evolve",
+    "export_onnx",
+    "load_model",
+    "make_metric",
+    "metrics",
+    "save_model",
+    "study",
 ]
+
+_MODULES = {
+    "datasets": "coevo.datasets",
+    "metrics": "coevo.core.metrics",
+    "study": "coevo.study",
+}
+_HOMES = {
+    "JDE": "coevo.core.extensions.adaptation.JDE",
+    "PAPER": "coevo.training.paper.PAPER",
+    "SHADE": "coevo.core.extensions.adaptation.SHADE",
+    "VARIANTS": "coevo.training.variants.VARIANTS",
+    "Architecture": "coevo.core.network.Architecture",
+    "BatchGrowth": "coevo.core.extensions.batch_growth.BatchGrowth",
+    "Checkpoint": "coevo.persistence.checkpoint_hook.Checkpoint",
+    "CoevoClassifier": "coevo.estimators.CoevoClassifier",
+    "CoevoRegressor": "coevo.estimators.CoevoRegressor",
+    "CurrentToPBest": "coevo.core.strategy.CurrentToPBest",
+    "Dither": "coevo.core.extensions.adaptation.Dither",
+    "Extension": "coevo.core.extensions.base.Extension",
+    "Network": "coevo.core.network.Network",
+    "PopulationReduction": "coevo.core.extensions.population_reduction.PopulationReduction",
+    "RandomGroups": "coevo.core.decomposition.RandomGroups",
+    "Result": "coevo.training.result.Result",
+    "Search": "coevo.core.search.Search",
+    "Settings": "coevo.core.settings.Settings",
+    "Strategy": "coevo.core.strategy.Strategy",
+    "WeightDecay": "coevo.core.extensions.weight_decay.WeightDecay",
+    "evolve": "coevo.training.evolve.evolve",
+    "export_onnx": "coevo.persistence.onnx.export_onnx",
+    "load_model": "coevo.persistence.model.load",
+    "make_metric": "coevo.core.metrics.make_metric",
+    "save_model": "coevo.persistence.model.save",
+}
 
 
 def __getattr__(name: str) -> Any:
-    # The estimators bring in much of scikit-learn, which not every user of a search needs.
-    if name in ("CoevoClassifier", "CoevoRegressor"):
-        from coevo import estimators  # noqa: PLC0415
+    if name in _MODULES:
+        value: Any = import_module(_MODULES[name])
+    elif name in _HOMES:
+        module, _, attribute = _HOMES[name].rpartition(".")
+        value = getattr(import_module(module), attribute)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value  # asked for once only
+    return value
 
-        return getattr(estimators, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""The door: `coevo` at the prompt and `python -m coevo`; opens quickly and shuts without a bang."""
+"""Entry point; imports lazily and exits without a traceback on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sys
 
 
 def main() -> None:
-    """Run the command line, of which Ctrl-C may find us still importing the parts."""
+    """Run the command line."""
     try:
-        from coevo.cli import app  # noqa: PLC0415 - takes a second, in which people change their mind
+        from coevo.cli.app import app  # noqa: PLC0415 - inside the try block
     except KeyboardInterrupt:
         print("coevo: interrupted", file=sys.stderr)
         sys.exit(130)

@@ -1,8 +1,8 @@
 """Finds, verifies, reads and splits the paper's data sets.
 
-Files are looked for in one folder: the one that `COEVO_DATA_HOME` names, or else a cache of the
-user's. What is missing there is downloaded from its publisher where that is possible. Only files
-whose content has the published checksum are read.
+Files are looked for in the folder that `COEVO_DATA_HOME` names, or else in the user's cache.
+Missing files are downloaded where their publisher still offers them. Only files with the published
+checksum are read.
 """
 
 from coevo.datasets.content import Place

@@ -1,4 +1,4 @@
-"""Gets published content out of the form it is kept in: plain, gzipped, or inside a zip."""
+"""Reads files that are plain, gzipped or inside a zip, and checks their checksums."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from coevo.datasets.errors import WrongContentError
 from coevo.datasets.sources import File
 
 _GZIP_MARK = b"\x1f\x8b"
-# The last: encrypted, or compressed in a way that zipfile does not know.
+# RuntimeError: encrypted; its subclass NotImplementedError: unknown compression.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the content of a file is kept.
+    """Where the content of a file is.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def find_members(path: Path, wanted: Iterable[str]) -> dict[str, Place]:
 
 
 def read_places(places: Mapping[str, Place]) -> Iterator[tuple[str, bytes]]:
-    """Give the uncompressed content at each place, opening each zip once."""
+    """Yield the uncompressed content at each place; each zip is opened once."""
     with ExitStack() as stack:
         archives: dict[Path, zipfile.ZipFile] = {}
         for name, place in places.items():
@@ -82,12 +82,12 @@ def read_places(places: Mapping[str, Place]) -> Iterator[tuple[str, bytes]]:
 
 
 def _unpack(raw: bytes) -> bytes:
-    # Known by its mark and not by its name: servers and browsers unpack, and keep the .gz.
+    # Recognised by content, not by name: servers and browsers unpack and keep the suffix .gz.
     if raw.startswith(_GZIP_MARK):
         try:
             return gzip.decompress(raw)
         except (EOFError, OSError, zlib.error):
-            pass  # a broken gzip has no content but itself, which no checksum accepts
+            pass  # returned as it is; its checksum will not match
     return raw
 
 

@@ -1,4 +1,4 @@
-"""Fetches what is missing of a data set; nothing reaches the data folder unverified."""
+"""Downloads missing files of a data set; they are verified before they reach the data folder."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from coevo._validation import check_real
 from coevo.datasets.content import (
     Place,
     check_content,
@@ -25,7 +26,6 @@ from coevo.datasets.folder import (
     status,
 )
 from coevo.datasets.sources import Download, File, Source, source_of
-from coevo.errors import check_real
 
 Progress = Callable[[str, int, int | None], None]
 """Called during a download with the file's name, the bytes so far, and in all if known."""
@@ -52,13 +52,13 @@ def fetch(
     folder
         The data folder, as for `data_folder`.
     timeout
-        After how many seconds of silence a server is given up.
+        Seconds without data after which a server is given up.
     progress
-        Told how far each download is.
+        Called during each download.
 
     Returns
     -------
-    what there is of the data set now
+    the state of the data set now
     """
     check_real("timeout", timeout, 0, above=True)
     source = source_of(name)
@@ -108,7 +108,7 @@ def _fetch_one(
 
 @contextmanager
 def _new_file(name: str, target: Path) -> Iterator[Path]:
-    """Give a path beside the target; what is there is gone afterwards unless it was renamed."""
+    """Yield a temporary path beside the target; it is removed afterwards unless renamed."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         folder = tempfile.TemporaryDirectory(prefix=".coevo-", dir=target.parent)
@@ -145,7 +145,7 @@ def _check_download(path: Path, files: dict[str, File]) -> None:
 
 
 def _reason(error: Exception, path: Path, timeout: float) -> str:
-    """Say why a download failed, in words that mean something to the user."""
+    """Return why a download failed, in plain words."""
     text = str(error).replace(str(path), path.name)
     if "timed out" in text:
         return f"the server was silent for {timeout:g} s"
@@ -154,7 +154,7 @@ def _reason(error: Exception, path: Path, timeout: float) -> str:
 
 
 class _ProgressBar:
-    """What pooch takes for a progress bar; it passes the news on to a function."""
+    """A progress bar for pooch that calls a function."""
 
     def __init__(self, name: str, progress: Progress) -> None:
         self.total = 0
@@ -174,4 +174,4 @@ class _ProgressBar:
         self._received = 0 if self.total else self._received
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Pooch calls it; nothing is open."""

@@ -1,4 +1,4 @@
-"""What can go wrong with a data set: it is missing, it is not the published one, no download."""
+"""Errors of data sets."""
 
 
 class DatasetError(Exception):

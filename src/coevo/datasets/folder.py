@@ -1,4 +1,4 @@
-"""Says where the data folder is, which files are in it, and whether they are the right ones."""
+"""Finds the data folder and the files in it, and verifies them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VARIABLE = "COEVO_DATA_HOME"
 
 @dataclass(frozen=True)
 class Status:
-    """What there is of a data set.
+    """Which files of a data set are there.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Check:
-    """What verifying one file gave.
+    """The result of verifying one file.
 
     Parameters
     ----------
@@ -98,15 +98,7 @@ def data_folder(folder: str | Path | None = None) -> Path:
 
 
 def find(name: str, folder: str | Path | None = None) -> dict[str, Place]:
-    """Return where the files of a data set are; those not found are left out.
-
-    Parameters
-    ----------
-    name
-        The data set.
-    folder
-        The data folder, as for `data_folder`.
-    """
+    """Return where the files of a data set are; those not found are left out."""
     source = source_of(name)
     return _find(source, data_folder(folder)) if source.files else {}
 
@@ -133,14 +125,9 @@ def _forms(path: Path) -> tuple[Path, Path]:
 
 
 def status(name: str, folder: str | Path | None = None) -> Status:
-    """Say what there is of a data set, without reading the files.
+    """Return which files of a data set are there, without reading them.
 
-    Parameters
-    ----------
-    name
-        The data set.
-    folder
-        The data folder, as for `data_folder`.
+    The arguments are as for `fetch`.
     """
     source = source_of(name)
     if not source.files:
@@ -153,13 +140,6 @@ def status(name: str, folder: str | Path | None = None) -> Status:
 
 def verify(name: str, folder: str | Path | None = None) -> tuple[Check, ...]:
     """Compare the content of every file of a data set with what was published.
-
-    Parameters
-    ----------
-    name
-        The data set.
-    folder
-        The data folder, as for `data_folder`.
 
     Returns
     -------

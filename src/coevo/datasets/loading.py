@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from coevo._typing import Array
+from coevo._validation import check_flag, check_name
 from coevo.datasets.download import Progress, fetch
 from coevo.datasets.errors import MissingDataError, WrongContentError
 from coevo.datasets.folder import read
 from coevo.datasets.sources import source_of
-from coevo.errors import check_flag, check_name
-from coevo.network import Array
 
 SELECTIONS = ("paper", "all")
 """Which rows of a data set: those the paper uses, or all that were published."""
@@ -24,7 +24,7 @@ HAR_PAPER_ROWS = 7144
 """Rows of HAR in the paper, which fits no published file; docs/fidelity.md has our reading."""
 
 HAR_PAPER_SEED = 1804
-"""Decides which rows of HAR's training file these are, once and for all."""
+"""Seed that draws these rows from HAR's training file."""
 
 _HAR_CLASSES = (
     "walking", "walking upstairs", "walking downstairs", "sitting", "standing", "laying",
@@ -34,7 +34,7 @@ _ESR_CLASSES = ("seizure", "tumour area", "healthy area", "eyes closed", "eyes o
 
 @dataclass(frozen=True)
 class Dataset:
-    """Instances to learn from, not yet scaled or split.
+    """A data set, not yet scaled or split.
 
     Parameters
     ----------
@@ -44,12 +44,11 @@ class Dataset:
     labels : integer array of shape (n_instances,)
         The class of each instance as an index into `class_names`.
     class_names
-        What the classes mean.
+        Names of the classes.
     feature_names
-        What the inputs mean, None where the publisher does not say.
+        Names of the inputs, None where the publisher gives none.
     groups : integer array of shape (n_instances,), or None
-        Instances of one group are alike, as they come from one person (HAR) or one recording
-        (ESR). None where nothing of the kind is known.
+        The person (HAR) or recording (ESR) that an instance comes from; None where unknown.
     is_official_test : boolean array of shape (n_instances,), or None
         Which instances the publisher set aside for testing; None without such a division.
     """
@@ -67,7 +66,7 @@ class Dataset:
 
 
 Reader = Callable[..., dict[str, bytes]]
-"""Gives the verified content of the files whose paths it is called with."""
+"""Returns the verified content of files by their paths."""
 
 
 def load(
@@ -93,7 +92,7 @@ def load(
     download
         Whether missing files may be downloaded.
     progress
-        Told how far a download is.
+        Called during each download.
 
     Examples
     --------
@@ -174,7 +173,7 @@ def _load_har(read_files: Reader, whole: bool) -> Dataset:
     if whole:
         is_test = np.arange(len(labels)) >= len(labels_of_parts[0])
         return Dataset("HAR", inputs, labels, _HAR_CLASSES, names, groups, is_test)
-    # The old generator, whose stream NumPy has promised never to change.
+    # The legacy generator: NumPy guarantees that its stream never changes.
     rng = np.random.RandomState(np.random.MT19937(HAR_PAPER_SEED))
     rows = np.sort(rng.permutation(len(labels))[:HAR_PAPER_ROWS])
     return Dataset("HAR", inputs[rows], labels[rows], _HAR_CLASSES, names, groups[rows])

@@ -1,10 +1,10 @@
-"""Which files make up each data set: their checksums, their addresses, where they may lie."""
+"""The files of each data set: checksums, addresses, and where they are looked for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coevo.errors import check_name
+from coevo._validation import check_name
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Source:
     archives
         Names of zips that may stand for the files, in any of the folders or the data folder itself.
     downloads
-        How to get the files; empty if only the user can.
+        How to get the files; empty if they cannot be downloaded.
     advice
-        What to tell users who lack the files and cannot download them.
+        For users who lack the files and cannot download them.
     """
 
     name: str

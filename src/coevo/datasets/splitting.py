@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from coevo._typing import Array
+from coevo._validation import check_flag, check_integer
 from coevo.datasets.loading import Dataset
-from coevo.errors import check_flag, check_integer
-from coevo.network import Array
 
 HELD_OUT = 0.15
-"""The share of the validation part, and that of the test part."""
+"""The fraction of the validation part, and of the test part."""
 
 INPUT_RANGES = {"MNIST": (0.0, 1.0)}
 """What inputs are scaled to where it is not [−1, 1]; docs/fidelity.md says why."""
@@ -25,7 +25,7 @@ def input_range(name: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Part:
-    """Some instances of a data set, ready to learn from.
+    """Some instances of a data set, scaled.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ def split(
         Each seed gives another split, the same one on every machine.
     by_group
         Whether whole groups are drawn, so that no person (HAR) and no recording (ESR) is in two
-        parts. A split by rows, as in the paper, lets the network meet its acquaintances again in
-        the test, which flatters it. The shares are then shares of the groups.
+        parts. A split by rows, as in the paper, has the same persons in training and test, which
+        overestimates the accuracy. The fractions are then of the groups.
     official_test
         Whether the test part is the publisher's (MNIST, HAR; load these with "all"). The rest is
         then divided 70 to 15.
@@ -149,7 +149,7 @@ def _draw(units: Array, rows: Array, shares: list[float], seed: int) -> list[Arr
     sizes = [round(share * len(names)) for share in shares]
     if 0 in sizes or sum(sizes) >= len(names):
         raise ValueError(f"{len(names)} rows or groups are too few to split into parts")
-    # The old generator, whose stream NumPy has promised never to change.
+    # The legacy generator: NumPy guarantees that its stream never changes.
     order = np.random.RandomState(np.random.MT19937(seed)).permutation(len(names))
     bounds = np.cumsum([len(names) - sum(sizes), *sizes[:-1]])
     part_of_unit = np.empty(len(names), dtype=np.int64)
@@ -165,8 +165,8 @@ def _scaled(dataset: Dataset, train: Array, validation: Array, test: Array) -> S
     train_inputs = dataset.inputs[train]
     low, high = input_range(dataset.name)
     scaler = MinMaxScaler((low, high)).fit(train_inputs)
-    # Nothing was learnt of a feature that never changed, and scikit-learn would pass on its
-    # changes elsewhere at a scale that means nothing: 255 for a white pixel at MNIST's rim.
+    # A feature that is constant in training has no scale; scikit-learn would pass values of other
+    # parts on unscaled, such as 255 for a pixel at MNIST's border.
     is_constant = scaler.data_range_ == 0
     scaler.scale_[is_constant], scaler.min_[is_constant] = 0, low
 

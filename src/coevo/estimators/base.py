@@ -1,63 +1,114 @@
-"""What the two estimators share: from checked arrays through a search to a fitted network."""
+"""What the two estimators share: from checked arrays through `run_search` to a fitted network."""
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coevo import model, threads
-from coevo.batches import Batches
-from coevo.checkpoint import Checkpoint
-from coevo.checkpointer import Checkpointer
-from coevo.errors import check_flag, check_integer, check_real
-from coevo.estimators.checking import CheckingEstimator
-from coevo.estimators.following import (
+from coevo._typing import Array, StrPath
+from coevo._validation import check_flag, check_integer, check_name, check_real
+from coevo.core.component import Component
+from coevo.core.evaluator import Data
+from coevo.core.hooks import Hook, check_callbacks
+from coevo.core.loop import Callback
+from coevo.core.metrics import Metric
+from coevo.core.network import Architecture, Network
+from coevo.core.responses import Responses
+from coevo.core.search import Search
+from coevo.core.settings import AUTO, COMPONENTS, MOVED, Settings
+from coevo.estimators.callbacks import (
     CallbackSupportMixin,
     FitTask,
-    following,
-    most_generations,
+    ProgressHook,
     with_callbacks,
 )
-from coevo.estimators.going_on import Training, find_shape
-from coevo.estimators.resuming import make_checkpointer
-from coevo.estimators.scaling import TargetScaling, run
-from coevo.estimators.scoring import ClassAnswers, NumberAnswers, resolve_fitness
-from coevo.estimators.validating import TwoMeasureEvaluator
-from coevo.evaluation import Data, Evaluator
-from coevo.evaluation.batched import BatchedEvaluator
-from coevo.files import StrPath
-from coevo.fitness import Fitness
-from coevo.network import Array, Network
-from coevo.search import Callback, Search
-from coevo.settings import Settings
-from coevo.training import ENGINES, check_network, choose_engine
+from coevo.estimators.data import CheckingEstimator
+from coevo.estimators.fingerprint import describe_arguments, describe_arrays
+from coevo.estimators.scaling import run
+from coevo.estimators.warm_start import Training
+from coevo.persistence import model
+from coevo.persistence.checkpoint_hook import Checkpoint
+from coevo.training.result import Result
+from coevo.training.run import Problem, run_search
+from coevo.training.scorers import resolve_metric
 
-# Settings that an estimator does not hand on as they are.
-_OWN = ("fitness", "batch_size", "final_batch_size", "seed")
+Fitness = str | Metric | Callable[..., Any]
+"""What may say which networks are good."""
 
 
+class _KeepSearch(Hook):
+    """Keeps the search, so that a warm start can go on with it."""
+
+    search: Search
+
+    def begin(self, search: Search) -> None:
+        self.search = search
+
+    def take(self) -> Search:
+        """Return the search and forget it; as it holds its hooks, that avoids a reference cycle."""
+        search = self.search
+        del self.search
+        return search
+
+
+@dataclass(eq=False, repr=False)
 class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[misc]
-    """The part of the estimators that does not care what the targets are."""
+    """The part of the estimators that does not depend on what the targets are."""
+
+    hidden_layer_sizes: Sequence[int] = Settings.hidden_layer_sizes
+    _: KW_ONLY
+    activation: str = Settings.activation
+    fitness: Fitness = Settings.fitness
+    validation_fitness: Fitness | None = None
+    scale_inputs: bool = True
+    decomposition: Any = Settings.decomposition
+    limited_evaluation: bool = Settings.limited_evaluation
+    batch_size: int = Settings.batch_size
+    decay: float = Settings.decay
+    reshuffle_batches: bool = Settings.reshuffle_batches
+    population_size: int = Settings.population_size
+    scale_factor: float | str = Settings.scale_factor
+    crossover_rate: float | str = Settings.crossover_rate
+    control: Any = Settings.control
+    strategy: Any = Settings.strategy
+    representative: str = Settings.representative
+    sampling_rounds: int = Settings.sampling_rounds
+    initial_range: float | Sequence[float] | str = Settings.initial_range
+    scale_initial_range: bool | str = Settings.scale_initial_range
+    extensions: Sequence[Any] = Settings.extensions
+    max_evaluations: int | None = Settings.max_evaluations
+    max_generations: int | None = Settings.max_generations
+    max_seconds: float | None = Settings.max_seconds
+    target_fitness: float | None = Settings.target_fitness
+    patience: int | None = Settings.patience
+    validation_fraction: float = 0.2
+    generations_per_batch: int = 1
+    warm_start: bool = False
+    random_state: int | np.random.RandomState | np.random.Generator | None = None
+    callbacks: Sequence[Callback] | None = None
+    checkpoint: StrPath | Checkpoint | None = None
+    resume: bool = False
+    dtype: str = Settings.dtype
+    n_threads: int | None = Settings.n_threads
+    verbose: bool | int = False
 
     # -------------------------------------------------------------------------- what subclasses say
 
     @abstractmethod
-    def _answers(self, scaling: TargetScaling | None) -> ClassAnswers | NumberAnswers:
-        """Return what turns outputs into answers."""
+    def _responses(self, training: Training) -> Responses:
+        """Return what turns outputs into labels or numbers."""
 
-    @property
     @abstractmethod
-    def _n_outputs(self) -> int: ...
+    def _take(self, content: model.Model) -> None:
+        """Take over from a model file what only this kind of estimator has."""
 
     # -------------------------------------------------------------------------------------- fitting
 
@@ -81,7 +132,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         y : array of shape (n_instances,), or (n_instances, n_outputs) for regression
             Labels of any type, or numbers.
         sample_weight : array of shape (n_instances,), optional
-            How much each instance counts, in training and in the validation set split off.
+            Weight of each instance, in training and in the validation set split off.
         X_val, y_val : as X and y, optional
             The validation set, which chooses the network that is kept. Without it,
             `validation_fraction` of the instances are split off if these are enough.
@@ -95,94 +146,44 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         self
         """
         self._check_own()
-        training: Training | None = getattr(self, "_training", None) if self.warm_start else None
-        data = self._check_data(X, y, sample_weight, reset=training is None)
+        checkpoint = self._make_checkpoint()
+        previous: Training | None = getattr(self, "_training", None) if self.warm_start else None
+        data = self._check_data(X, y, sample_weight, reset=previous is None)
+        given = self._check_validation(X_val, y_val)
         seed = self._draw_seed()
-        validation = self._check_validation(X_val, y_val)
-        if initial_network is not None and training is not None:
-            raise ValueError(
-                "initial_network begins a search, and warm_start=True goes on with the previous one"
-            )
-        checkpointer = make_checkpointer(
-            self, data, validation, self._find_engine(data), seed, initial_network
+        if checkpoint is not None and self.random_state is None:
+            seed = checkpoint.choose_seed(seed)
+        arguments = describe_arguments(self, seed)
+        arrays = describe_arrays(self, data, given)
+        split = self._split(data, seed) if given is None else None
+        kept, split_off = split or (None, None)
+        training = previous or Training.begin(data, self.scale_inputs, kept)
+        scaled = training.scale(data, self.dtype, kept)
+        validation = scaled
+        if given is not None:
+            validation = training.scale(given, self.dtype)
+        elif split_off is not None:
+            validation = training.scale(data, self.dtype, split_off)
+        problem = self._pose(
+            training,
+            scaled,
+            validation,
+            initial_network=_scaled(training, initial_network),
+            arguments=arguments,
+            arrays=arrays,
         )
-        with checkpointer or nullcontext():
-            frozen = None if checkpointer is None else checkpointer.find(self.resume)
-            if frozen is not None and frozen.purpose.seed is not None:
-                seed = frozen.purpose.seed  # another one than drawn if random_state is None
-            if validation is None:
-                data, validation = self._split(data, seed)
-            training = self._prepare(training, data)
-            if initial_network is not None:
-                check_network(initial_network, training.architecture)
-                training.initial_network = training.scaled(initial_network)
-            settings = self._settings(training, data, seed)
-            if not (settings.has_end or self.callbacks):
-                raise ValueError(
-                    "the fit would never end: set max_evaluations, max_generations, max_seconds, "
-                    "target_fitness or patience, or give a callback that says stop"
-                )
-            metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-            told = {"X": X, "y": y, "metadata": metadata}
-            self._run(training, data, validation, settings, told, checkpointer, frozen)
+        settings = self._settings(problem, seed=seed)
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        told = {"X": X, "y": y, "metadata": metadata}
+        attributes = partial(self._attributes, training, problem.architecture(settings))
+        task = FitTask(self, told, attributes)
+        hooks: list[Hook | Callback] = [*self._check_callbacks(), ProgressHook(self.verbose), task]
+        if checkpoint is not None:
+            hooks.append(checkpoint)
+        result = self._run(training, problem, settings, hooks)
+        self.train_fitness_ = result.train_fitness
+        task.finish()
         return self
-
-    def _run(
-        self,
-        training: Training,
-        data: Data,
-        validation: Data,
-        settings: Settings,
-        told: dict[str, Any],
-        checkpointer: Checkpointer | None,
-        frozen: Checkpoint | None,
-    ) -> None:
-        """Search until a stopping criterion is met."""
-        evaluator = self._evaluator(training, settings, data, validation)
-        fewest = settings.final_population_size or settings.population_size
-        candidates = len(training.decomposition) * fewest
-        per_generation = candidates * (2 if settings.limited_evaluation else 1)
-        total = most_generations(settings, per_generation)
-        if training.state is not None:
-            with _quietly(settings, evaluator):
-                training.turn_to(evaluator, settings)
-            settings = training.extend(settings)
-        if checkpointer is not None and frozen is not None:
-            training.state = checkpointer.thaw(frozen, evaluator)
-            total = None if total is None else max(0, total - training.state.generation)
-        task = FitTask(self, total, told, lambda search: self._attributes(training, search))
-        with following(self.verbose, total) as watchers, _quietly(settings, evaluator):
-            callbacks = [*(self.callbacks or ()), *watchers, task.after_generation]
-            if checkpointer is not None:
-                callbacks.append(checkpointer)
-            search = Search(
-                evaluator, training.decomposition, settings, callbacks, training.state,
-                training.initial_network,
-            )  # fmt: skip
-            training.state = search.state
-            self.stop_reason_ = str(search.run())
-            if checkpointer is not None:
-                checkpointer.save(search)
-            best = search.state.best_network[np.newaxis]
-            everything = slice(0, len(data))
-            self.train_fitness_ = float(evaluator.evaluate_networks(best, everything)[0])
-        self.__dict__.update(self._attributes(training, search))
-        task.end()
-
-    def _attributes(self, training: Training, search: Search) -> dict[str, Any]:
-        """Return the fitted attributes as of now."""
-        state = search.state
-        return {
-            "network_": training.unscaled(state.best_network),
-            "history_": state.history.columns(),
-            "validation_fitness_": state.best_validation,
-            "n_evaluations_": state.evaluations,
-            "n_iter_": state.generation,
-            "_training": training,
-            "_settings_of_fit": search.settings,
-        }
-
-    # ---------------------------------------------------------------------------------- on a stream
 
     def _partial_fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, X_val: Any, y_val: Any
@@ -194,48 +195,74 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
                 "checkpoint is for fit: a stream's batches are not known to a file; pickle the "
                 "estimator between two calls of partial_fit to be able to go on"
             )
-        for name in ("final_population_size", "final_batch_size"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name} follows the budget, and a stream has none: leave it out of partial_fit"
-                )
-        training: Training | None = getattr(self, "_training", None)
+        previous: Training | None = getattr(self, "_training", None)
         # The first call learns the features and the scaling; all later ones must agree.
-        data = self._check_data(X, y, sample_weight, reset=training is None, stream=True)
+        data = self._check_data(X, y, sample_weight, reset=previous is None, stream=True)
         validation = self._check_validation(X_val, y_val)
-        training = self._prepare(training, data)
+        training = previous or Training.begin(data, self.scale_inputs)
         if validation is not None:
             training.validation = training.scale(validation, self.dtype)
-        state = training.state
-        settings = replace(
-            self._settings(training, data, self._draw_seed() if state is None else 0),
+        scaled = training.scale(data, self.dtype)
+        problem = self._pose(training, scaled, training.validation or scaled)
+        settings = self._settings(
+            problem,
+            seed=self._draw_seed() if previous is None else 0,
             limited_evaluation=True,
             batch_size=len(data),
-            max_generations=(0 if state is None else state.generation) + self.generations_per_batch,
+            max_generations=self.generations_per_batch,
             max_evaluations=None,
             max_seconds=None,
             patience=None,
             target_fitness=None,
         )
-        evaluator = self._evaluator(training, settings, data, training.validation or data)
-        if state is not None:
-            if validation is not None or training.validation is None:
-                training.turn_to(evaluator, settings)
-            state.batches = Batches.all_instances(len(data))
-        with _quietly(settings, evaluator):
-            search = Search(
-                evaluator, training.decomposition, settings, tuple(self.callbacks or ()), state
-            )
-            training.state = state = search.state
-            self.stop_reason_ = str(search.run())
+        for extension in settings.extensions:
+            if getattr(extension, "follows_budget", False):
+                raise ValueError(
+                    f"the extension {extension.name} follows the budget, and a stream has none: "
+                    "leave it out of partial_fit"
+                )
+        self._run(training, problem, settings, self._check_callbacks())
+        state = self._training.ongoing.state
         if training.validation is None:
             # No two batches are alike, so nothing says that an older network is better: what the
             # stream has led to is the answer.
             state.best_network[:] = state.global_solution
-            state.best_validation = state.history.latest.validation_fitness
-        self.__dict__.update(self._attributes(training, search))
+            self.validation_fitness_ = state.history.latest.validation_fitness
+            state.best_validation = self.validation_fitness_
+            self.network_ = training.unscaled(problem.architecture(settings), state.best_network)
         self.train_fitness_ = state.history.latest.batch_fitness
         return self
+
+    def _run(
+        self,
+        training: Training,
+        problem: Problem,
+        settings: Settings,
+        hooks: Sequence[Hook | Callback],
+    ) -> Result:
+        keeper = _KeepSearch()
+        result = run_search(problem, settings, [*hooks, keeper])
+        architecture = result.network.architecture
+        self.__dict__.update(self._attributes(training, architecture, keeper.take()))
+        self.stop_reason_, self.engine_ = str(result.stop_reason), result.engine
+        self.settings_ = result.settings
+        is_apart = problem.validation is not problem.training
+        self.chosen_on_ = "validation" if is_apart else "training"
+        return result
+
+    def _attributes(
+        self, training: Training, architecture: Architecture, search: Search
+    ) -> dict[str, Any]:
+        """Return the fitted attributes as of now."""
+        state = search.state
+        return {
+            "network_": training.unscaled(architecture, state.best_network),
+            "history_": state.history.columns(),
+            "validation_fitness_": state.best_validation,
+            "n_evaluations_": state.evaluations,
+            "n_iter_": state.generation,
+            "_training": training.with_search(search, architecture),
+        }
 
     # ------------------------------------------------------------------------------------ the parts
 
@@ -248,6 +275,25 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         if self.validation_fraction == 1:
             raise ValueError("validation_fraction=1 leaves nothing to train on")
 
+    def _check_callbacks(self) -> list[Hook | Callback]:
+        return check_callbacks(() if self.callbacks is None else self.callbacks)
+
+    def _make_checkpoint(self) -> Checkpoint | None:
+        given = self.checkpoint
+        if given is None:
+            if self.resume:
+                raise ValueError("resume=True needs a checkpoint to go on from")
+            return None
+        if self.warm_start:
+            raise ValueError(
+                "warm_start=True and checkpoint do not go together: the one goes on from the fit "
+                "before, the other from a file. Set warm_start=False; with resume=True a larger "
+                "budget lets a fit go on as well"
+            )
+        if isinstance(given, Checkpoint):
+            return given.with_resume(self.resume)
+        return Checkpoint(given, resume=self.resume)
+
     def _draw_seed(self) -> int:
         state = self.random_state
         if state is None:
@@ -256,65 +302,45 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             return int(state.randint(2**31 - 1))
         if isinstance(state, np.random.Generator):
             return int(state.integers(2**31 - 1))
-        check_integer("random_state", state, 0)
+        check_integer("random_state", state, 0, maximum=None)
         return int(state)
 
-    def _settings(self, training: Training, data: Data, seed: int) -> Settings:
-        """Return the arguments as settings of a search over these instances."""
-        batch_size = self.batch_size
+    def _settings(self, problem: Problem, **changes: Any) -> Settings:
+        """Return the arguments as settings of a search for this problem."""
+        same = {f.name: getattr(self, f.name) for f in fields(Settings) if f.name != "seed"}
+        if not (isinstance(self.fitness, str) and self.fitness == AUTO):
+            # Settings know no names of scikit-learn's.
+            has_weights = problem.training.weights is not None
+            same["fitness"] = resolve_metric(self.fitness, problem.responses, has_weights)
+        batch_size, n_instances = self.batch_size, len(problem.training)
         if isinstance(batch_size, Integral) and not isinstance(batch_size, bool):
-            batch_size = min(batch_size, len(data))  # a small data set is a single batch
-        final = self.final_batch_size
-        if isinstance(final, Integral) and not isinstance(final, bool):
-            final = min(final, len(data))
-        same = {f.name: getattr(self, f.name) for f in fields(Settings) if f.name not in _OWN}
-        fitness = self._find_fitness(self.fitness, training, data)
-        own = {"fitness": fitness, "batch_size": batch_size, "final_batch_size": final}
-        return Settings(**same, **own, seed=seed)
+            same["batch_size"] = min(batch_size, n_instances)  # a small data set is a single batch
+        return Settings(**same | changes)
 
-    def _find_fitness(self, fitness: Any, training: Training, data: Data) -> Fitness:
-        answers = self._answers(training.targets)
-        return resolve_fitness(fitness, answers, data.weights is not None)
+    def _pose(self, training: Training, data: Data, validation: Data, **further: Any) -> Problem:
+        """Return the problem as the search sees it, with scaled instances."""
+        return Problem(
+            training=data,
+            validation=validation,
+            responses=self._responses(training),
+            validation_fitness=self.validation_fitness,
+            previous=training.ongoing,
+            **further,
+        )
 
-    def _prepare(self, training: Training | None, data: Data) -> Training:
-        """Begin a training, or make sure that the one there is can go on."""
-        settings = self._settings_of_shape()
-        if training is None:
-            return Training.begin(data, self._n_outputs, settings, self.scale_inputs)
-        training.check_same(self._n_outputs, settings, self.final_population_size)
-        return training
-
-    def _settings_of_shape(self) -> Settings:
-        """Return the arguments that say what the networks and subpopulations look like."""
-        names = (
-            "hidden_layer_sizes", "activation", "decomposition", "group_size", "population_size",
-            "strategy", "dtype",
-        )  # fmt: skip
-        return Settings(**{name: getattr(self, name) for name in names})
-
-    def _find_engine(self, data: Data) -> str:
-        """Return the name of the engine that will measure fitness."""
-        shape = find_shape(data.inputs.shape[1], self._n_outputs, self._settings_of_shape())
-        return choose_engine("auto", *shape)
-
-    def _evaluator(
-        self, training: Training, settings: Settings, data: Data, validation: Data
-    ) -> Evaluator:
-        decomposition = training.decomposition
-        is_same = validation is data
-        if data.weights is None and validation.weights is not None:
-            # An engine that sees no weights in training does not look for any in validation.
-            data = replace(data, weights=np.ones(len(data)))
-        data = training.scale(data, self.dtype)
-        validation = data if is_same else training.scale(validation, self.dtype)
-        parts = (training.architecture, decomposition)
-        self.engine_ = choose_engine("auto", *parts)
-        evaluator = ENGINES[self.engine_](*parts, settings.fitness, data, validation)
-        if self.validation_fitness is None:
-            return evaluator
-        measure = self._find_fitness(self.validation_fitness, training, validation)
-        other = BatchedEvaluator(*parts, measure, validation, validation)
-        return TwoMeasureEvaluator(evaluator, other, decomposition)
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments; nested names such as `control__memory_size` set those of components."""
+        for name in list(params):
+            owner, _, inner = name.partition("__")
+            if name in MOVED:
+                raise ValueError(f"the argument {name!r} is now {MOVED[name]}")
+            if inner:
+                check_name("the argument before __", owner, COMPONENTS)
+                given = params.get(owner, getattr(self, owner))
+                params[owner] = component = COMPONENTS[owner](given)
+                if not isinstance(component, Component):
+                    raise ValueError(f"{owner}={given!r} has no setting {inner!r}")
+        return super().set_params(**params)  # type: ignore[no-any-return]
 
     # ----------------------------------------------------------------------------------- fitted use
 
@@ -325,7 +351,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         return run(self.network_, inputs)
 
     def save(self, path: StrPath) -> None:
-        """Write the network to a model file; see `coevo.model.save`.
+        """Write the network to a model file; see `coevo.persistence.model.save`.
 
         Parameters
         ----------
@@ -336,13 +362,15 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         """
         check_is_fitted(self, "network_")
         names = getattr(self, "feature_names_in_", None)
-        measured = {"train": "train_fitness_", "validation": "validation_fitness_"}
+        measured = {"train": "train_fitness_"}
+        if getattr(self, "chosen_on_", "") == "validation":
+            measured["validation"] = "validation_fitness_"
         model.save(
             path,
             self.network_,
             classes=getattr(self, "classes_", None),
             feature_names=None if names is None else names.tolist(),
-            settings=getattr(self, "_settings_of_fit", None),
+            settings=getattr(self, "settings_", None),
             fitness={k: getattr(self, v) for k, v in measured.items() if hasattr(self, v)},
         )
 
@@ -353,18 +381,16 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         Parameters
         ----------
         path
-            A file that `save` or `coevo.model.save` wrote.
+            A file that `save` or `coevo.persistence.model.save` wrote.
 
         Raises
         ------
-        coevo.model.ModelError
+        coevo.persistence.model.ModelError
             If the file is damaged, foreign or newer.
         """
         content = model.load(path)
         architecture = content.network.architecture
-        estimator = cls(
-            hidden_layer_sizes=architecture.hidden_layer_sizes, activation=architecture.activation
-        )
+        estimator = cls(architecture.hidden_layer_sizes, activation=architecture.activation)
         estimator.network_ = content.network
         estimator.n_features_in_ = architecture.n_inputs
         if content.feature_names is not None:
@@ -372,20 +398,8 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         estimator._take(content)
         return estimator
 
-    @abstractmethod
-    def _take(self, content: model.Model) -> None:
-        """Take over from a model file what only this kind of estimator has."""
 
-
-@contextmanager
-def _quietly(settings: Settings, evaluator: Evaluator) -> Iterator[None]:
-    """Use the cores that the settings grant, and let no metric warn thousands of times over."""
-    with threads.limit(settings.n_threads), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        yield
-
-
-Measure = str | Fitness | Callable[..., Any]
-"""What may say which networks are good."""
-Callbacks = Sequence[Callback] | None
-"""What may follow a search."""
+def _scaled(training: Training, network: Network | None) -> Network | None:
+    if network is None or not isinstance(network, Network):
+        return network
+    return training.scaled(network)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,76 +12,24 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from coevo import model
-from coevo.estimators.base import Callbacks, CoevoEstimator, Measure
-from coevo.estimators.scaling import TargetScaling
-from coevo.estimators.scoring import ClassAnswers, decide, softmax
-from coevo.files import StrPath
-from coevo.network import Array
+from coevo._typing import Array
+from coevo._validation import check_real
+from coevo.core.responses import ClassResponses, decide, softmax
+from coevo.estimators.base import CoevoEstimator
+from coevo.estimators.documentation import documented
+from coevo.estimators.warm_start import Training
+from coevo.persistence import model
+from coevo.training.data import check_labels, find_classes
 
 
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
-    """A feed-forward network that is evolved to classify, by any measure.
+    """A feed-forward network that is evolved to classify, by any metric.
 
     Parameters
     ----------
-    fitness
-        What the search maximises and validation uses. A name: accuracy, balanced_accuracy, f1,
-        f1_macro, matthews, cross_entropy, margin or roc_auc; or that of a scorer or metric of
-        scikit-learn's, such as "f1_weighted" or "cohen_kappa_score". A function of
-        (y_true, y_pred), both labels as in y, to be made large. A scorer, as
-        `sklearn.metrics.make_scorer` makes them, for what needs probabilities. Or a measure from
-        `coevo.fitness`. Names of ours and measures are the quick ones.
-    validation_fitness
-        Another measure by which the validation set chooses the network that is kept; None for the
-        same.
-    scale_inputs
-        Map the range of each feature in the training instances to [−1, 1]. The scaling becomes part
-        of the first layer's weights, so that `network_`, a saved model and an exported one all take
-        unscaled inputs. On a stream, the first batch decides.
-    batch_size
-        As in `coevo.Settings`, but no more than there are training instances.
-    validation_fraction
-        The part of the instances that is split off for validation, stratified by class, unless
-        `fit` is given a validation set. If that is fewer than 100 instances, too few to tell good
-        networks apart, none are split off and the network that is kept is the best on the training
-        instances.
-    random_state
-        A whole number for the same result each time, a NumPy generator, or None. NumPy's global
-        random state is never used.
-    warm_start
-        Let `fit` go on from the previous fit's search, with the budget granted anew. With full
-        evaluation all individuals are measured again first, as the instances may be others.
-    generations_per_batch
-        Generations in each call of `partial_fit`.
-    callbacks
-        Called with the `coevo.Search` after each generation; a true answer ends the fit.
-    checkpoint
-        A file to which `fit` freezes its search, now and then and at the end, also after Ctrl-C.
-        The checkpoint before is kept beside it as `<checkpoint>.previous`. None for no checkpoint.
-    checkpoint_every_seconds, checkpoint_every_generations
-        How often: after this many seconds, after this many generations, or whichever comes first;
-        None for not by that.
-    resume
-        Let `fit` go on from the checkpoint, if there is one, and end with the network, history and
-        counts it would have had if it had never stopped, with `random_state=None` too; without a
-        checkpoint it begins. Data and arguments must be the same, but for `max_evaluations`,
-        `max_generations`, `max_seconds`, `target_fitness`, `patience` and `n_threads`: with a
-        larger budget a fit that had ended goes on, otherwise its result is there at once. If
-        False, there must be no checkpoint yet.
-    verbose
-        Show progress: as a bar if the standard error is a terminal, in the log `coevo` otherwise.
-    class_weight
-        The weight of each class as a dictionary, "balanced" for weights inverse to how often the
-        classes occur, or None. It multiplies the sample weights in training and validation.
-    hidden_layer_sizes, activation, decomposition, group_size, redraw_groups_every, \
-    limited_evaluation, decay, reshuffle_batches, final_batch_size, population_size, \
-    final_population_size, scale_factor, crossover_rate, control, scale_factor_range, \
-    redraw_probability, memory_size, strategy, pbest_share, archive_rate, crossover, synchronous, \
-    accept_ties, representative, sampling_rounds, initial_range, scale_initial_range, \
-    weight_decay, max_evaluations, max_generations, max_seconds, target_fitness, patience, dtype, \
-    n_threads
-        The settings of the search; see `coevo.Settings`.
+    [parameters]
 
     Attributes
     ----------
@@ -91,12 +40,17 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
     n_features_in_, feature_names_in_
         How many features there are, and their names if X was a data frame.
     history_
-        A row for each generation as a dictionary of columns, ready for `pandas.DataFrame`. Fitness
+        A row for each generation as a dictionary of columns, ready for `pandas.DataFrame`. Metric
         in it is `fitness` on the batch, and `validation_fitness` on the validation set.
     train_fitness_, validation_fitness_
         The network's fitness on the training and on the validation instances.
+    chosen_on_
+        Which instances the network was chosen on: "validation", or "training" if there were too few
+        to split any off.
     n_evaluations_, n_iter_, stop_reason_
         Networks evaluated, generations, and why the search ended.
+    settings_
+        The settings of the search, every "auto" resolved.
     engine_
         Which engine measured fitness: "delta", or "batched" full passes for a decomposition that
         delta evaluation does not serve.
@@ -117,110 +71,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        hidden_layer_sizes: Sequence[int] = (50,),
-        *,
-        activation: str = "tanh",
-        fitness: Measure = "cross_entropy",
-        validation_fitness: Measure | None = None,
-        scale_inputs: bool = True,
-        decomposition: str | Sequence[Sequence[int] | Array] = "neuron",
-        group_size: int = 100,
-        redraw_groups_every: int = 10,
-        limited_evaluation: bool = True,
-        batch_size: int = 500,
-        decay: float = 0.2,
-        reshuffle_batches: bool = True,
-        final_batch_size: int | None = None,
-        population_size: int = 20,
-        final_population_size: int | None = None,
-        scale_factor: float = 0.2,
-        crossover_rate: float = 0.5,
-        control: str = "fixed",
-        scale_factor_range: tuple[float, float] = (0.04, 0.4),
-        redraw_probability: float = 0.1,
-        memory_size: int = 5,
-        strategy: str = "rand/1",
-        pbest_share: float = 0.1,
-        archive_rate: float = 1.0,
-        crossover: str = "binomial",
-        synchronous: bool = True,
-        accept_ties: bool = True,
-        representative: str = "auto",
-        sampling_rounds: int = 5,
-        initial_range: float | Sequence[float] = 4.0,
-        scale_initial_range: bool = True,
-        weight_decay: float = 0.0,
-        max_evaluations: int | None = 200_000,
-        max_generations: int | None = None,
-        max_seconds: float | None = None,
-        target_fitness: float | None = None,
-        patience: int | None = None,
-        validation_fraction: float = 0.2,
-        class_weight: Mapping[Any, float] | str | None = None,
-        generations_per_batch: int = 1,
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        callbacks: Callbacks = None,
-        checkpoint: StrPath | None = None,
-        checkpoint_every_seconds: float | None = 60.0,
-        checkpoint_every_generations: int | None = None,
-        resume: bool = False,
-        dtype: str = "float32",
-        n_threads: int | None = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.fitness = fitness
-        self.validation_fitness = validation_fitness
-        self.scale_inputs = scale_inputs
-        self.decomposition = decomposition
-        self.group_size = group_size
-        self.redraw_groups_every = redraw_groups_every
-        self.limited_evaluation = limited_evaluation
-        self.batch_size = batch_size
-        self.decay = decay
-        self.reshuffle_batches = reshuffle_batches
-        self.final_batch_size = final_batch_size
-        self.population_size = population_size
-        self.final_population_size = final_population_size
-        self.scale_factor = scale_factor
-        self.crossover_rate = crossover_rate
-        self.control = control
-        self.scale_factor_range = scale_factor_range
-        self.redraw_probability = redraw_probability
-        self.memory_size = memory_size
-        self.strategy = strategy
-        self.pbest_share = pbest_share
-        self.archive_rate = archive_rate
-        self.crossover = crossover
-        self.synchronous = synchronous
-        self.accept_ties = accept_ties
-        self.representative = representative
-        self.sampling_rounds = sampling_rounds
-        self.initial_range = initial_range
-        self.scale_initial_range = scale_initial_range
-        self.weight_decay = weight_decay
-        self.max_evaluations = max_evaluations
-        self.max_generations = max_generations
-        self.max_seconds = max_seconds
-        self.target_fitness = target_fitness
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.class_weight = class_weight
-        self.generations_per_batch = generations_per_batch
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.checkpoint_every_seconds = checkpoint_every_seconds
-        self.checkpoint_every_generations = checkpoint_every_generations
-        self.resume = resume
-        self.dtype = dtype
-        self.n_threads = n_threads
-        self.verbose = verbose
+    class_weight: Mapping[Any, float] | str | None = None
 
     def partial_fit(
         self,
@@ -287,15 +138,19 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
 
     def _check_targets(self, y: Array, *, reset: bool) -> Array:
         labels = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
+        check_labels("y", labels)
+        if labels.dtype.kind != "O":
+            check_classification_targets(labels)
         if reset:
-            self.classes_, targets = np.unique(labels, return_inverse=True)
+            self.classes_, targets = find_classes("y", labels)
+            check_classification_targets(labels)
             if len(self.classes_) < 2:
                 raise ValueError(
                     f"y holds one class only ({self.classes_[0]!r}); there must be at least two"
                 )
             return np.asarray(targets)
-        is_known = np.isin(labels, self.classes_)
+        known = set(self.classes_.tolist())
+        is_known = np.array([label in known for label in labels.tolist()], dtype=bool)
         if not is_known.all():
             raise ValueError(
                 f"y holds the label {labels[~is_known][0]!r}, which is not among the classes "
@@ -314,6 +169,8 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
             unknown = set(self.class_weight) - set(self.classes_.tolist())
             if unknown:
                 raise ValueError(f"class_weight names {unknown}, which are no classes")
+            for label, weight in self.class_weight.items():
+                check_real(f"class_weight[{label!r}]", weight, 0)
             return np.array([self.class_weight.get(c, 1.0) for c in self.classes_.tolist()])
         if self.class_weight != "balanced":
             raise ValueError(
@@ -329,12 +186,8 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
             )
         return np.asarray(self._class_weights)
 
-    def _answers(self, scaling: TargetScaling | None) -> ClassAnswers:
-        return ClassAnswers(self.classes_)
-
-    @property
-    def _n_outputs(self) -> int:
-        return len(self.classes_)
+    def _responses(self, training: Training) -> ClassResponses:
+        return ClassResponses(self.classes_)
 
     def _take(self, content: model.Model) -> None:
         if content.classes is None:

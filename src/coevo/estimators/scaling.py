@@ -13,12 +13,15 @@ one. What predicts, is saved and is exported is that network alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from coevo.network import Array, Network
+from coevo._typing import Array
+from coevo.core.network import Network
+from coevo.training.data import check_size
 
 _ROWS = 4096  # instances converted at once, so that a memory map is never read into memory whole
 
@@ -36,11 +39,12 @@ class InputScaling:
     factor: Array
 
     @classmethod
-    def to_unit_range(cls, inputs: Array) -> InputScaling:
-        """Map each input's range in these instances to [−1, 1], an input that is constant to 0."""
-        low, high = (
-            np.asarray(bound, dtype=np.float64) for bound in (inputs.min(0), inputs.max(0))
-        )
+    def to_unit_range(cls, inputs: Array, rows: Array | None = None) -> InputScaling:
+        """Map each input's range in some rows to [−1, 1], an input that is constant to 0."""
+        bounds = [(part.min(0), part.max(0)) for _, part in _split_up(inputs, rows)]
+        low = np.min([least for least, _ in bounds], axis=0).astype(np.float64)
+        high = np.max([most for _, most in bounds], axis=0).astype(np.float64)
+        check_size("X", low.min(), high.max())
         half = high / 2 - low / 2  # the difference itself could overflow
         factor = np.zeros_like(half)
         # The reciprocal of the smallest numbers would overflow; they vary no more than a constant.
@@ -52,13 +56,28 @@ class InputScaling:
         """Leave the inputs as they are."""
         return cls(np.zeros(n_inputs), np.ones(n_inputs))
 
-    def apply(self, inputs: Array, dtype: Any) -> Array:
-        """Return inputs (n_instances, n_inputs) scaled and of the dtype."""
-        scaled = np.empty(inputs.shape, dtype=dtype)
-        for start in range(0, len(inputs), _ROWS):
-            rows = inputs[start : start + _ROWS]
-            scaled[start : start + _ROWS] = (rows - self.centre) * self.factor
+    def apply(self, inputs: Array, dtype: Any, rows: Array | None = None) -> Array:
+        """Return inputs (n_instances, n_inputs), or some rows of them, scaled and of the dtype."""
+        n_rows = len(inputs) if rows is None else len(rows)
+        scaled = np.empty((n_rows, inputs.shape[1]), dtype=dtype)
+        for start, part in _split_up(inputs, rows):
+            here = scaled[start : start + _ROWS]
+            with np.errstate(over="ignore"):
+                exact = part - self.centre
+                exact *= self.factor
+                here[:] = exact
+            if not np.isfinite(here).all():
+                raise ValueError(f"X holds numbers too large for dtype={np.dtype(dtype).name!r}")
+        if len(scaled):
+            check_size("X", float(scaled.min()), float(scaled.max()))
         return scaled
+
+
+def _split_up(inputs: Array, rows: Array | None) -> Iterator[tuple[int, Array]]:
+    """Yield some rows at a time, and where they begin."""
+    for start in range(0, len(inputs) if rows is None else len(rows), _ROWS):
+        here = slice(start, start + _ROWS)
+        yield start, inputs[here] if rows is None else inputs[rows[here]]
 
 
 @dataclass(frozen=True)

@@ -4,40 +4,46 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import threading
 import time
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
-from coevo.errors import check_integer
-from coevo.study.environment import available_cores
-from coevo.study.performing import attempt
+from coevo._validation import check_integer
+from coevo.diagnostics.environment import available_cores
 from coevo.study.run import Failure, Outcome, Run
+from coevo.study.worker import attempt
 
-Result = tuple[Run, Outcome | Failure]
+Task = tuple[Run, Path | None]
+"""A run and the file for its checkpoint."""
+
+Result = tuple[Run, Outcome | Failure | None]
+"""A run and what it gave; None if the process that did it died."""
+
+Results = Generator[Result, None, None]
 
 NAMES = ("processes", "dask")
 """The backends by name."""
 
-
-class WorkersLostError(Exception):
-    """Processes that did runs have died, and it is not known whose fault that was."""
+_SECONDS_TO_STOP = 5.0
 
 
 class Backend(Protocol):
-    """Does runs as they come, several at a time."""
+    """Does runs, several at a time."""
 
-    @property
-    def n_workers(self) -> int:
-        """How many runs are done at once."""
+    def perform(self, claim: Callable[[], Task | None]) -> Results:
+        """Yield each run's result as it arrives.
 
-    def perform(self, runs: Iterator[Run]) -> Iterator[Result]:
-        """Give each run's result when it is there.
-
-        Runs are taken from the iterator only when there is room for them, because taking one
-        means claiming it. May raise `WorkersLostError`; the runs taken and not given back are lost.
+        `claim` returns the next run, or None if none is free. It is called only when a run can
+        start at once, and again after each result.
         """
+
+    def close(self) -> None:
+        """Release what the backend holds."""
 
 
 class Here:
@@ -46,67 +52,134 @@ class Here:
     Parameters
     ----------
     n_threads
-        How many cores a run uses.
+        Number of cores for a run.
     """
-
-    n_workers = 1
 
     def __init__(self, n_threads: int = 1) -> None:
         self._n_threads = n_threads
 
-    def perform(self, runs: Iterator[Run]) -> Iterator[Result]:
-        """Give each run's result when it is there."""
-        for run in runs:
-            yield run, attempt(run, self._n_threads)
+    def perform(self, claim: Callable[[], Task | None]) -> Results:
+        """Yield each run's result as it arrives."""
+        while (task := claim()) is not None:
+            run, checkpoint = task
+            yield run, attempt(run, self._n_threads, checkpoint)
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class Processes:
-    """Does runs in processes of this machine, with joblib.
+    """Does runs in processes of this machine.
+
+    Each process is a pool of its own: when one dies, the run that it did is known and the others
+    go on. Loky, unlike the standard library, does not import the caller's script again.
 
     Parameters
     ----------
     n_workers
-        How many processes.
+        Number of processes.
     n_threads
-        How many cores a run uses.
+        Number of cores for a run.
     """
 
     def __init__(self, n_workers: int, n_threads: int = 1) -> None:
         self.n_workers = n_workers
         self._n_threads = n_threads
 
-    def perform(self, runs: Iterator[Run]) -> Iterator[Result]:
-        """Give each run's result when it is there."""
-        import joblib  # noqa: PLC0415 - the command line should start fast
-        from joblib.externals.loky.process_executor import BrokenProcessPool  # noqa: PLC0415
+    def perform(self, claim: Callable[[], Task | None]) -> Results:
+        """Yield each run's result as it arrives."""
+        # Not at the top of the module: the command line should start fast.
+        from joblib.externals.loky import BrokenProcessPool  # noqa: PLC0415
 
-        parallel = joblib.Parallel(
-            n_jobs=self.n_workers,
-            batch_size=1,
-            pre_dispatch=self.n_workers,
-            return_as="generator_unordered",
-        )
-        calls = (joblib.delayed(_attempt_and_name)(run, self._n_threads) for run in runs)
+        idle = [_start_pool() for _ in range(self.n_workers)]
+        busy: dict[Future[Any], tuple[Run, Any]] = {}
         try:
-            yield from parallel(calls)
-        except BrokenProcessPool as error:
-            raise WorkersLostError(str(error).splitlines()[0]) from error
+            while True:
+                while idle and (task := claim()) is not None:
+                    pool = idle.pop()
+                    with _sigint_blocked():  # the new process inherits the signal mask
+                        future = pool.submit(_attempt, *task, self._n_threads)
+                    busy[future] = task[0], pool
+                if not busy:
+                    return
+                for future in wait(busy, return_when=FIRST_COMPLETED).done:
+                    run, pool = busy.pop(future)
+                    try:
+                        result = future.result()
+                    except BrokenProcessPool:
+                        pool, result = _start_pool(), None
+                    idle.append(pool)
+                    yield run, result
+        except KeyboardInterrupt:
+            # Ctrl-C has reached the workers too; let them write their checkpoints.
+            wait(busy, timeout=_SECONDS_TO_STOP)
+            raise
+        finally:
+            for pool in [*idle, *(pool for _, pool in busy.values())]:
+                pool.shutdown(wait=True, kill_workers=True)
+
+    def close(self) -> None:
+        """Nothing is held between calls."""
+
+
+def _start_pool() -> Any:
+    from joblib.externals.loky import ProcessPoolExecutor  # noqa: PLC0415
+
+    return ProcessPoolExecutor(1, initializer=_prepare_worker, initargs=(os.getpid(),))
+
+
+@contextmanager
+def _sigint_blocked() -> Iterator[None]:
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+
+
+def _prepare_worker(parent: int) -> None:
+    """Ignore Ctrl-C between runs, and end this process soon after its parent.
+
+    The parent may be killed at any time, also before this process begins its first run.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="coevo-watch-parent", daemon=True).start()
+
+
+def _attempt(run: Run, checkpoint: Path | None, n_threads: int) -> Outcome | Failure:
+    """Do a run in a worker process; only during it does Ctrl-C raise KeyboardInterrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return attempt(run, n_threads, checkpoint)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class Dask:
     """Sends runs to a Dask cluster; its workers need coevo and the data sets, not the store.
 
-    A run whose worker dies is done again by another; Dask gives it up when it has brought down
-    several workers.
+    A run whose worker dies is done again by another, from its beginning; Dask gives it up when
+    several workers have died with it.
 
     Parameters
     ----------
     scheduler
         The scheduler's address, such as tcp://host:8786.
     n_threads
-        How many cores a run uses.
+        Number of cores for a run.
     timeout
-        For how many seconds to try to reach the scheduler.
+        Seconds to wait for the scheduler to answer.
     """
 
     def __init__(self, scheduler: str, n_threads: int = 1, timeout: float = 20) -> None:
@@ -122,41 +195,36 @@ class Dask:
         except (OSError, ValueError) as error:
             raise ValueError(f"no Dask scheduler answers at {scheduler}: {error}") from error
 
-    @property
-    def n_workers(self) -> int:
-        """How many runs the cluster does at once, as things stand."""
-        return sum(self._client.nthreads().values())
-
-    def perform(self, runs: Iterator[Run]) -> Iterator[Result]:
-        """Give each run's result when it is there."""
-        names: dict[str, Run] = {}
+    def perform(self, claim: Callable[[], Task | None]) -> Results:
+        """Yield each run's result as it arrives."""
+        sent: dict[str, Run] = {}
         completed = self._distributed.as_completed()
         try:
-            self._top_up(runs, names, completed)
+            self._send(claim, sent, completed)
             # as_completed ends when it runs empty, so the next run is sent before the next wait.
             for future in completed:
-                run = names.pop(future.key)
+                run = sent.pop(future.key)
                 yield run, self._result_of(future)
-                self._top_up(runs, names, completed)
+                self._send(claim, sent, completed)
         finally:
-            self._client.cancel(list(names), force=True)
+            self._client.cancel(list(sent), force=True)
 
-    def _top_up(self, runs: Iterator[Run], names: dict[str, Run], completed: Any) -> None:
-        """Send as many runs as the cluster can do, and one more so that nobody has to wait."""
-        while len(names) <= self.n_workers:
-            run = next(runs, None)
-            if run is None:
+    def _send(self, claim: Callable[[], Task | None], sent: dict[str, Run], completed: Any) -> None:
+        """Send as many runs as the cluster can do at once, and one more so that none waits."""
+        while len(sent) <= sum(self._client.nthreads().values()):
+            task = claim()
+            if task is None:
                 return
+            run, _ = task  # the cluster does not see the folder of the checkpoints
             key = f"coevo-{run.key}"
-            future = self._client.submit(attempt, run, self._n_threads, key=key, pure=False)
-            names[key] = run
-            completed.add(future)
+            sent[key] = run
+            completed.add(self._client.submit(attempt, run, self._n_threads, key=key, pure=False))
 
     @staticmethod
     def _result_of(future: Any) -> Outcome | Failure:
         try:
             result: Outcome | Failure = future.result()
-        except Exception as error:  # the workers died, or lack something: not the run's own error
+        except Exception as error:  # workers died or lack a package: not an error of the run
             return Failure(f"{type(error).__name__}: {error}".splitlines()[0])
         return result
 
@@ -168,19 +236,7 @@ class Dask:
 def choose_backend(
     name: str, workers: int | None, threads: int | None, scheduler: str | None
 ) -> Backend:
-    """Return the backend that was asked for.
-
-    Parameters
-    ----------
-    name
-        "processes" or "dask".
-    workers
-        How many runs at once on this machine; one for each core if None.
-    threads
-        How many cores a run uses; on this machine, an equal share of all if None.
-    scheduler
-        Address of the Dask scheduler.
-    """
+    """Return the backend that was asked for; the arguments are those of `run_study`."""
     for argument, value in (("workers", workers), ("threads", threads)):
         if value is not None:
             check_integer(argument, value, 1)
@@ -195,21 +251,3 @@ def choose_backend(
     n_workers = workers or available_cores()
     n_threads = threads or max(1, available_cores() // n_workers)
     return Here(n_threads) if n_workers == 1 else Processes(n_workers, n_threads)
-
-
-def _attempt_and_name(run: Run, n_threads: int) -> Result:
-    _die_with(os.getppid())
-    # Results come in any order, so each says whose it is.
-    return run, attempt(run, n_threads)
-
-
-@cache
-def _die_with(parent: int) -> None:
-    """End this process soon after its parent, which may be killed before it can say good-bye."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="coevo-watch-parent", daemon=True).start()

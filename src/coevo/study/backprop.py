@@ -1,4 +1,4 @@
-"""The gradient baseline: scikit-learn's MLPClassifier with the same network on the same split."""
+"""The gradient baseline: scikit-learn's MLPClassifier, the same network on the same split."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from coevo import threads
+from coevo._typing import Array
+from coevo._validation import check_integer, check_name, check_real
+from coevo.core.settings import DTYPES
 from coevo.datasets import Part, Split
-from coevo.errors import check_integer, check_name, check_real
-from coevo.network import Array
-from coevo.settings import DTYPES
-from coevo.study.environment import machine, versions
+from coevo.diagnostics.environment import machine, versions
+from coevo.runtime import threads
 from coevo.study.run import Outcome, Run
 
 _ACTIVATIONS = {"tanh": "tanh", "sigmoid": "logistic", "relu": "relu", "identity": "identity"}
@@ -21,7 +21,7 @@ _ACTIVATIONS = {"tanh": "tanh", "sigmoid": "logistic", "relu": "relu", "identity
 
 @dataclass(frozen=True, kw_only=True)
 class BackpropSettings:
-    """How the baseline is trained: Adam, with the network chosen on the validation part.
+    """Settings of the baseline: Adam, with the network chosen on the validation part.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class BackpropSettings:
 
 
 class _Epochs:
-    """Trains epoch by epoch, keeps the weights that validated best and notes how it went."""
+    """Trains epoch by epoch, keeps the weights with the best validation and the history."""
 
     def __init__(self, settings: BackpropSettings, parts: Split, seed: int) -> None:
         from sklearn.neural_network import MLPClassifier  # noqa: PLC0415 - keeps the import light
@@ -97,12 +97,12 @@ class _Epochs:
             self.best_validation, self.best_epoch = validation, epoch
             weights = [weights.copy() for weights in self.model.coefs_]
             self._best = weights, [biases.copy() for biases in self.model.intercepts_]
-        # There is no count of evaluations that could be compared with an evolution's.
+        # Backpropagation has no evaluations in the sense of a search.
         row = (epoch, np.nan, self.seconds, np.nan, validation, self.best_validation)
         self.history.append(tuple(map(float, row)))
 
     def restore_best(self) -> None:
-        """Go back to the weights that validated best."""
+        """Restore the weights with the best validation accuracy."""
         self.model.coefs_, self.model.intercepts_ = self._best
 
     def accuracy(self, part: Part) -> float:
@@ -112,17 +112,7 @@ class _Epochs:
 
 
 def train_by_backprop(run: Run, parts: Split, n_threads: int) -> Outcome:
-    """Do a run of the baseline.
-
-    Parameters
-    ----------
-    run
-        What to do; its settings are those of `BackpropSettings`.
-    parts
-        The run's split.
-    n_threads
-        How many cores to use.
-    """
+    """Do a run of the baseline; its settings are those of `BackpropSettings`."""
     settings = BackpropSettings(**run.settings)
     with threads.limit_products(n_threads):
         epochs = _Epochs(settings, parts, run.seed)

@@ -1,4 +1,4 @@
-"""Writes the runs of a store to a small text file that can be committed, and reads it back."""
+"""Writes the runs of a store to a small text file for version control, and reads it back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from coevo.network import Array
+from coevo._typing import Array
+from coevo.persistence.atomic import write_atomically
 from coevo.study.run import Outcome, Run
-from coevo.study.store import Record, Store
+from coevo.study.store import Record, Store, StoreError
 
 FORMAT = "coevo-study-1"
 """The first line of an export says so."""
@@ -21,7 +22,7 @@ _ARRAYS = ("history", "trace")
 
 
 def export_runs(records: Iterable[Record], path: str | Path, points: int = 40) -> int:
-    """Write finished and failed runs as JSON, one a line so that changes show well in a diff.
+    """Write finished and failed runs as JSON lines, which make readable diffs.
 
     Parameters
     ----------
@@ -30,12 +31,11 @@ def export_runs(records: Iterable[Record], path: str | Path, points: int = 40) -
     path
         The file to write.
     points
-        To how many rows each history is thinned, which is what keeps the file small. The figures
-        then have that many points.
+        Rows kept of each history; the figures then have that many points.
 
     Returns
     -------
-    how many runs were written
+    the number of runs written
     """
     lines = [json.dumps({"format": FORMAT})]
     lines += [
@@ -43,22 +43,17 @@ def export_runs(records: Iterable[Record], path: str | Path, points: int = 40) -
         for record in records
         if record.state in ("done", "failed")
     ]
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_atomically(path, [("\n".join(lines) + "\n").encode()])
     return len(lines) - 1
 
 
 def import_runs(store: Store, path: str | Path) -> int:
-    """Enter the runs of an export into a store, and return how many were new to it.
+    """Add the runs of an export to a store, and return how many were new to it.
 
-    Parameters
-    ----------
-    store
-        Where to enter them; what it has done itself stays as it is.
-    path
-        What `export_runs` wrote.
+    Runs that the store has done itself stay as they are.
     """
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
     try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
         if not lines or json.loads(lines[0]).get("format") != FORMAT:
             raise ValueError(f"its first line does not say {FORMAT}")
         records = [_from_values(json.loads(line)) for line in lines[1:]]
@@ -77,6 +72,8 @@ def open_results(path: str | Path) -> Store:
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"there are no results at {path}: run the study first")
+    if not Path(path).stat().st_size:
+        raise StoreError(f"{path} is empty, no store of runs")
     if Path(path).suffix not in (".json", ".jsonl"):
         return Store(path)
     store = Store(":memory:")
@@ -85,7 +82,7 @@ def open_results(path: str | Path) -> Store:
 
 
 def thin(rows: Array, points: int) -> Array:
-    """Return about that many of the rows, evenly spread, the first and the last among them."""
+    """Return about that many of the rows, evenly spread, with the first and the last."""
     if len(rows) <= points:
         return rows
     chosen: Array = rows[np.unique(np.linspace(0, len(rows) - 1, points).round().astype(int))]
@@ -112,7 +109,7 @@ def _short(number: float) -> float | int | None:
 
 
 def _from_values(values: dict[str, Any]) -> Record:
-    run = Run(**values["run"])
+    run = Run.from_json(json.dumps(values["run"]))
     if values.get("error") is not None:
         return Record(run, "failed", error=values["error"], ended=values["ended"])
     content = {entry.name: values[entry.name] for entry in fields(Outcome)}

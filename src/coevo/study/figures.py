@@ -1,11 +1,12 @@
 """Draws a study's figures: the paper's four, accuracy against seconds, and box plots.
 
-Every row has a colour of the Okabe-Ito palette, which colour-blind readers can tell apart, and a
-dash and a marker of its own for print without colour.
+Rows have colours of the Okabe-Ito palette, which is safe for colour-blind readers, and differ in
+dashes and markers for print in black and white.
 """
 
 from __future__ import annotations
 
+import base64
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coevo.drawing import LOOK
-from coevo.history import Generation
-from coevo.network import Array
+from coevo._plotting import LOOK
+from coevo._typing import Array
+from coevo.core.history import Generation
 from coevo.study.exchange import thin
 from coevo.study.run import BACKPROP, Outcome
 from coevo.study.statistics import UNIT, Summary, Table
@@ -48,16 +49,15 @@ class Drawing:
     Parameters
     ----------
     name
-        Names its files.
+        Its file name, without the suffix.
     caption
-        What it shows, for readers who see it and for those who cannot.
+        What it shows; also the text for readers who cannot see it.
     svg
-        The figure.
+        Its content.
     experiment
-        The experiment it belongs to; None for the paper's figures, which have a section of
-        their own.
+        The experiment it belongs to; None for the paper's figures.
     is_wide
-        Whether it wants the whole width of the page.
+        Whether it takes the whole width of the page.
     """
 
     name: str
@@ -65,6 +65,11 @@ class Drawing:
     svg: bytes
     experiment: str | None = None
     is_wide: bool = False
+
+    @property
+    def data_uri(self) -> str:
+        """The figure as the source of an image element."""
+        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg).decode('ascii')}"
 
     def save(self, folder: Path) -> Path:
         """Write the figure to a folder and return its path."""
@@ -74,13 +79,7 @@ class Drawing:
 
 
 def draw_figures(tables: Sequence[Table]) -> list[Drawing]:
-    """Draw all figures that the results suffice for.
-
-    Parameters
-    ----------
-    tables
-        The results.
-    """
+    """Draw all figures for which there are results."""
     import matplotlib  # noqa: PLC0415 - slow to import
 
     with matplotlib.rc_context(LOOK):
@@ -152,9 +151,6 @@ def _experiment_figures(tables: Sequence[Table]) -> Iterator[Drawing]:
         )
 
 
-# -------------------------------------------------------------------------- choosing what to draw
-
-
 def _first(tables: Sequence[Table], favourite: str, suits: Any) -> Table | None:
     """Return the favourite experiment if it suits, or else the first that does."""
     fitting = [table for table in tables if suits(table)]
@@ -170,14 +166,14 @@ def _with_runtime(table: Table) -> list[Summary]:
 
 
 def _fitness_of(summary: Summary) -> str:
-    """Return what the history of a row's runs holds."""
+    """Return the metric in the history of a row's runs."""
     if summary.row.variant == BACKPROP:
         return "accuracy"
     return str(summary.row.runs[0].settings["fitness"])
 
 
 def _fitness(table: Table) -> str:
-    """Return the measure that a table's runs can be compared by: that of its first evolved row."""
+    """Return the metric that a table's runs are compared by: that of its first evolved row."""
     return next(map(_fitness_of, _evolved(table)), "accuracy")
 
 
@@ -198,11 +194,14 @@ def _style(label: str, position: int) -> tuple[str, Any, str]:
     return _STYLES.get(label, _SPARE_STYLES[position % len(_SPARE_STYLES)])
 
 
-# ---------------------------------------------------------------------------------------- drawing
+def _plain(text: str) -> str:
+    """Return a text that Matplotlib shows as it is: no mathematics, no hidden legend entry."""
+    escaped = text.replace("$", r"\$")
+    return f" {escaped}" if escaped.startswith("_") else escaped
 
 
 def _axes(size: tuple[float, float]) -> tuple[Any, Axes]:
-    # Without pyplot, which would keep figures and want a display.
+    # Not pyplot, which keeps figures in memory and may need a display.
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=size, layout="constrained")
@@ -242,13 +241,14 @@ def _runtime_bars(tables: Sequence[Table]) -> bytes:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
     axes.axhline(1, color="#555555", linewidth=0.8)
-    axes.set_xticks(range(len(tables)), [table.experiment.name for table in tables])
+    axes.set_xticks(range(len(tables)), [_plain(table.experiment.name) for table in tables])
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
     axes.set_ylabel("runtime, LECCDE = 1")
     axes.legend(
-        list(keys.values()), list(keys), ncols=len(keys), loc="lower left", bbox_to_anchor=(0, 1)
-    )
+        list(keys.values()), list(map(_plain, keys)), ncols=len(keys), loc="lower left",
+        bbox_to_anchor=(0, 1),
+    )  # fmt: skip
     return _svg(figure)
 
 
@@ -279,7 +279,7 @@ def _validation_plot(chosen: Sequence[tuple[Summary, Outcome]]) -> bytes:
         axes.plot(
             rows[:, _COLUMN["evaluations"]], 100 * values, color=colour, linestyle=dashes,
             marker=marker, markevery=(0.05 + 0.03 * position, 0.15), markersize=4.5, lw=1.4,
-            label=summary.row.label,
+            label=_plain(summary.row.label),
         )  # fmt: skip
         seen.append(values)
     _finish_accuracy(axes, np.concatenate(seen))
@@ -298,7 +298,8 @@ def _seconds_plot(summaries: Sequence[Summary], fitness: str) -> bytes:
         axes.fill_between(seconds, unit * low, unit * high, color=colour, alpha=0.13, linewidth=0)
         axes.plot(
             seconds, unit * middle, color=colour, linestyle=dashes, marker=marker,
-            markevery=(0.1, 0.2), markersize=4.5, lw=1.5, label=summary.row.label,
+            markevery=(0.1, 0.2), markersize=4.5, lw=1.5,
+            label=_plain(summary.row.label),
         )  # fmt: skip
         seen.append(middle)
     axes.set_xscale("log")
@@ -317,7 +318,7 @@ def _over_time(outcomes: Sequence[Outcome]) -> tuple[Array, Array, Array, Array]
         (o.history[:, _COLUMN["seconds"]], o.history[:, _COLUMN["best_validation"]])
         for o in outcomes
     ]
-    # From when every run has something to show to when the last one ends.
+    # From the first point of the latest run to the median end.
     first = max(1e-4, *(float(seconds[0]) for seconds, _ in runs))
     last = max(float(np.median([seconds[-1] for seconds, _ in runs])), first * 1.001)
     times = np.geomspace(first, last, 160)
@@ -336,7 +337,7 @@ def _box_plot(summaries: Sequence[Summary]) -> bytes:
     for position, (summary, box) in enumerate(zip(summaries, boxes["boxes"], strict=True)):
         colour = _style(summary.row.label, position)[0]
         box.set(facecolor=colour, alpha=0.35, edgecolor="#333333")
-        # Spread sideways by a fixed pattern: chance would draw another figure each time.
+        # Spread sideways by a fixed pattern, so that the figure is the same each time.
         sideways = 0.14 * np.sin(2.4 * np.arange(len(values[position])))
         axes.plot(
             position + 1 + sideways, values[position], "o", color=colour, markersize=3.6,
@@ -348,10 +349,10 @@ def _box_plot(summaries: Sequence[Summary]) -> bytes:
                 position + 1.36, cell.paper.value, cell.paper.spread or None, fmt="D",
                 color="#333333", markerfacecolor="white", markersize=5, capsize=3, linewidth=1,
             )  # fmt: skip
-    axes.set_xticks(range(1, len(summaries) + 1), [summary.row.label for summary in summaries])
+    axes.set_xticks(range(1, len(summaries) + 1), [_plain(s.row.label) for s in summaries])
     if is_crowded:
         axes.tick_params(axis="x", rotation=90)
-    spare = max(0, 4 - len(summaries)) / 2  # few boxes need not fill the page
+    spare = max(0, 4 - len(summaries)) / 2  # keeps few boxes narrow
     axes.set_xlim(0.4 - spare, len(summaries) + 0.7 + spare)
     axes.grid(axis="x", visible=False)
     axes.set_ylabel("test accuracy, %")
@@ -359,7 +360,7 @@ def _box_plot(summaries: Sequence[Summary]) -> bytes:
 
 
 def _finish_accuracy(axes: Axes, values: Array) -> None:
-    """Label the axis and leave out the first steep moments, as the paper does."""
+    """Label the axis and cut off the steep beginning, as the paper does."""
     finite = values[np.isfinite(values)]
     low = np.floor(20 * np.percentile(finite, 8)) * 5 - 5
     axes.set_ylim(max(0.0, float(low)), min(100.5, 100 * float(finite.max()) + 2))

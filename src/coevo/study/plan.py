@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -9,12 +10,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from coevo._validation import check_integer, check_name, check_real
+from coevo.core.settings import Settings
 from coevo.datasets import NAMES
-from coevo.errors import check_integer, check_name, check_real
-from coevo.settings import Settings
+from coevo.persistence.plain import plain_settings
 from coevo.study.backprop import BackpropSettings
 from coevo.study.run import BACKPROP, Run
-from coevo.variants import PAPER, VARIANTS
+from coevo.training.paper import PAPER
+from coevo.training.variants import VARIANTS
 
 SHIPPED = ("quick", "paper")
 """The plans that come with the package, the shortest first."""
@@ -31,6 +34,15 @@ class PlanError(ValueError):
     """A plan cannot be read; the message says where and why."""
 
 
+def _check_file_name(argument: str, name: str) -> None:
+    """Raise unless a name can be part of a file name in any folder."""
+    if not name or name.startswith(".") or re.search(r'[/\\:*?"<>|\x00-\x1f\x7f]', name):
+        raise PlanError(
+            f"{argument}={name!r} names files, so it must not be empty, begin with a dot or "
+            'contain any of / \\ : * ? " < > |'
+        )
+
+
 @dataclass(frozen=True)
 class Row:
     """One row of a table: the runs that differ only in their seed.
@@ -38,14 +50,14 @@ class Row:
     Parameters
     ----------
     label
-        What the table calls it; the variant's name unless the plan gives another.
+        Its name in the table; the variant's unless the plan gives another.
     runs
         One for each seed.
     paper
-        The paper's experiment whose result of this label may be set beside ours, None if the
-        settings are others than the paper's.
+        The paper's experiment whose result of this label is comparable, None if the settings
+        differ from the paper's.
     share
-        The share of the budget after which the runs stop; their runtime is extrapolated.
+        The fraction of the budget after which the runs stop; their runtime is extrapolated.
     """
 
     label: str
@@ -66,13 +78,11 @@ class PlannedExperiment:
     Parameters
     ----------
     name
-        Names it within the plan.
+        Identifies it within the plan, and names its figures.
     title
-        What the report calls it.
-    dataset
-        The data set.
-    rows
-        Its rows, in order.
+        Its heading in the report.
+    dataset, rows
+        The data set and the rows, in order.
     relative_to
         The experiment whose LECCDE is the unit of runtime.
     """
@@ -83,6 +93,9 @@ class PlannedExperiment:
     rows: tuple[Row, ...]
     relative_to: str
 
+    def __post_init__(self) -> None:
+        _check_file_name("the experiment's name", self.name)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -91,9 +104,9 @@ class Plan:
     Parameters
     ----------
     name
-        Names it, and by default its files.
+        The default name of its store and its report.
     title, about
-        For the report.
+        Heading and introduction of the report.
     experiments
         Its tables, in the order in which they are run.
     """
@@ -103,11 +116,14 @@ class Plan:
     about: str
     experiments: tuple[PlannedExperiment, ...]
 
+    def __post_init__(self) -> None:
+        _check_file_name("the plan's name", self.name)
+
     @property
     def runs(self) -> tuple[Run, ...]:
-        """Every run once, the first seed of every row of an experiment before the second.
+        """Every run once; the first seed of all rows of an experiment comes before the second.
 
-        A study that was stopped early then has something to say about each row.
+        A study that is stopped early then has results for each row.
         """
         found: dict[str, Run] = {}
         for experiment in self.experiments:
@@ -209,7 +225,7 @@ def _experiment(entry: dict[str, Any], seeds: Any) -> PlannedExperiment:
 
 
 def _rows(entry: dict[str, Any], dataset: str, seeds: Any) -> Iterator[Row]:
-    """Give the rows of an experiment: the variants, and those with settings of their own."""
+    """Yield the rows of an experiment: the variants, and those with settings of their own."""
     own_rows = entry.get("rows", {})
     labels = list(entry.get("variants", () if own_rows else VARIANTS))
     shared, paper = entry.get("settings", {}), entry.get("paper")
@@ -221,7 +237,7 @@ def _rows(entry: dict[str, Any], dataset: str, seeds: Any) -> Iterator[Row]:
         changes = {key: value for key, value in own.items() if key not in _ROW_KEYS}
         share = own.get("share", 1.0)
         settings = _settings(variant, paper, shared, changes, share)
-        # Beside the paper's result only what ran with the paper's settings.
+        # Only runs with the paper's settings are compared with its results.
         is_as_reported = (
             paper is not None and label in PAPER[paper].results and not (shared or changes)
         )
@@ -234,7 +250,7 @@ def _rows(entry: dict[str, Any], dataset: str, seeds: Any) -> Iterator[Row]:
                 variant=variant,
                 settings=settings,
                 seed=seed,
-                # One traced run shows what there is to see; the others save the time.
+                # One traced run is enough for the figure.
                 traces=label in traced and position == 0,
             )
             for position, seed in enumerate(_seeds(own.get("seeds", seeds)))
@@ -255,14 +271,12 @@ def _settings(
     if variant == BACKPROP:
         known = {field.name for field in fields(BackpropSettings)}
         base = {"hidden_layer_sizes": (PAPER[paper].shape[1],)} if paper else {}
-        # The network is shared with the other rows; how it is searched for is not.
+        # The rows of an experiment share the network, not the settings of the search.
         common = {key: value for key, value in shared.items() if key in _NETWORK & known}
         for name in changes:
             check_name("the setting", name, known)
         return BackpropSettings(**(base | common | dict(changes))).as_dict()
     given = {**shared, **changes}
-    for name in given:
-        check_name("the setting", name, [field.name for field in fields(Settings)])
     for name in ("seed", "n_threads"):
         if name in given:
             raise PlanError(
@@ -272,17 +286,15 @@ def _settings(
     if paper:
         settings = PAPER[paper].settings(variant, **given)
     else:  # a row may say otherwise than its variant: LECCDE with another decomposition, say
-        settings = Settings(**VARIANTS[variant] | given)
-    if not settings.has_end:
-        raise PlanError(f"runs of {variant} would never end: set max_evaluations")
+        settings = Settings.from_names(VARIANTS[variant] | given)
+    settings.check_end()
     check_real("share", share, 0, 1, above=True)
-    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    # Results are kept: what they stand for must not change with what "auto" chooses.
+    values = plain_settings(settings.resolved())
     if share < 1:
         if settings.max_evaluations is None:
             raise PlanError("share needs max_evaluations, of which it is a share")
         values["max_evaluations"] = round(share * settings.max_evaluations)
-    # Results are kept: what they stand for must not change with what "auto" chooses.
-    values["representative"] = "mean" if settings.takes_means else "best"
     del values["seed"], values["n_threads"]
     return values
 

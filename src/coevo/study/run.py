@@ -1,4 +1,4 @@
-"""What one run of a study is, and what it gives."""
+"""A run of a study and its result."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from coevo._typing import Array
+from coevo._validation import check_real
+from coevo.core.history import Generation
 from coevo.datasets import INPUT_RANGES
-from coevo.network import Array
-from coevo.settings import Settings
-from coevo.variants import SHARED
+from coevo.study.migration import modernise
 
 BACKPROP = "backprop"
-"""What plans and tables call the gradient baseline, beside the variants' names."""
+"""The name of the gradient baseline in plans and tables."""
 
-# What a setting meant before there was a choice. The paper's values, not the defaults, which change
-# while results are kept.
-_ORIGINAL = {field.name: field.default for field in fields(Settings)} | SHARED
+NEUTRAL: dict[str, Any] = {"extensions": []}
+"""Settings that are left out of a run's key at the value that means what was done before they
+existed,
+so that results stay valid when coevo learns a new setting. Defaults may change; these must not."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What decides the result of a run, and nothing else.
+    """All that decides the result of a run.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ class Run:
     seed
         Decides the split and all that is random in the run.
     traces
-        Whether the accuracy on the training and test parts is followed along the run.
+        Whether the accuracy on all three parts is recorded along the run.
     """
 
     dataset: str
@@ -52,10 +54,10 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Names the run: runs of the same key have the same result.
+        """Identifies the run: runs of the same key have the same result.
 
-        Settings at their default are left out of it, so that results stay valid when coevo learns
-        a new setting; so is how inputs are scaled where it is not special.
+        Settings that are `NEUTRAL` are left out of it; so is how inputs are scaled where it is not
+        special.
         """
         values = json.loads(self.to_json())
         if self.dataset in INPUT_RANGES:
@@ -64,44 +66,45 @@ class Run:
             values["settings"] = {
                 name: value
                 for name, value in values["settings"].items()
-                if value != _plain(_ORIGINAL.get(name))
+                if name not in NEUTRAL or value != NEUTRAL[name]
             }
         text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def to_json(self) -> str:
-        """Return the run as text that `from_json` understands."""
+        """Return the run as text for `from_json`."""
         values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
         return json.dumps(values, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        """Return the run that `to_json` wrote."""
-        return cls(**json.loads(text))
+        """Return the run that `to_json` wrote, in this version or an earlier one."""
+        values = json.loads(text)
+        return cls(**values | {"settings": modernise(values["settings"])})
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave.
+    """The result of a run.
 
     Parameters
     ----------
     train, validation, test
-        Accuracy of the network that validated best, between 0 and 1.
+        Accuracy of the network with the best validation fitness, between 0 and 1.
     evaluations
         Networks evaluated for fitness, None for backprop.
     generations
         Generations, or epochs for backprop.
     seconds
-        Time spent searching, without loading and tracing.
+        Time of the search, without loading and tracing.
     stop_reason
         Why it ended.
     history : array of shape (n, 6)
-        Columns as in `coevo.history.Generation`.
+        Columns as in `coevo.core.history.Generation`.
     trace : array of shape (n, 4), or None
         Columns as in `coevo.study.trace.COLUMNS`.
     versions, machine
-        What it ran with and on.
+        The libraries and the hardware.
     """
 
     train: float
@@ -116,10 +119,21 @@ class Outcome:
     versions: dict[str, str]
     machine: dict[str, Any]
 
+    def __post_init__(self) -> None:
+        for name in ("train", "validation", "test"):
+            check_real(name, getattr(self, name), 0, 1)
+        check_real("seconds", self.seconds, 0)
+        for name, array, width in (("history", self.history, _WIDTH), ("trace", self.trace, 4)):
+            if array is not None and (array.ndim != 2 or array.shape[1] != width):
+                raise ValueError(f"{name} must have {width} columns, got shape {array.shape}")
+
+
+_WIDTH = len(Generation._fields)
+
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a run gave nothing: the error in one line, and where it arose."""
+    """The error of a run in one line, and its traceback."""
 
     error: str
     traceback: str = ""

@@ -1,4 +1,4 @@
-"""What the runs of a study say: medians and their certainty, and which differences are real."""
+"""Medians of a study's runs with their intervals, and tests of the differences between rows."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from itertools import combinations
 
 import numpy as np
 
-from coevo.network import Array
+from coevo._typing import Array
+from coevo.study.paper_results import PARTS, Reported, reported
 from coevo.study.plan import Plan, PlannedExperiment, Row
-from coevo.study.reported import PARTS, Reported, reported
 from coevo.study.run import Outcome
 from coevo.study.store import Record
-from coevo.variants import PAPER
+from coevo.training.paper import PAPER
 
 CONFIDENCE = 0.95
-"""Of the bootstrap intervals, and one minus the level of the tests."""
+"""Confidence of the bootstrap intervals; the level of the tests is one minus it."""
 
 UNIT = "LECCDE"
-"""The row whose runtime is the unit of the others'."""
+"""The row that runtimes are relative to."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Cell:
     interval
         A bootstrap interval for the median.
     paper
-        What the paper reports for it, None if there is nothing to compare.
+        The paper's value, None if there is none to compare.
     """
 
     median: float
@@ -54,11 +54,11 @@ class Summary:
     Parameters
     ----------
     row
-        What was planned.
+        The planned runs.
     outcomes
-        What the finished runs gave, in the order of the seeds.
+        Results of the finished runs, in the order of the seeds.
     n_failed, n_missing
-        How many runs failed, and how many have not been done.
+        Number of runs that failed, and that have not been done.
     cells
         Accuracies by part; empty if no run has finished.
     seconds
@@ -70,7 +70,7 @@ class Summary:
     evaluations
         Median number of evaluations, None for backprop.
     remark
-        What the paper says about its result.
+        The paper's remark on its result.
     """
 
     row: Row
@@ -96,8 +96,8 @@ class Comparison:
     p
         Of the two-sided Wilcoxon rank-sum test, corrected after Holm.
     a12
-        Vargha and Delaney's effect size: how likely a run of the first does better than one of
-        the second, with half of the draws.
+        Vargha and Delaney's effect size: the probability that a run of the first does better than
+        one of the second, ties counting half.
     """
 
     first: str
@@ -125,7 +125,7 @@ class Table:
     Parameters
     ----------
     experiment
-        What was planned.
+        The planned experiment.
     summaries
         Its rows.
     comparisons
@@ -138,20 +138,12 @@ class Table:
 
     @property
     def has_paper(self) -> bool:
-        """Whether there is anything of the paper's to set beside it."""
+        """Whether any row has a result in the paper."""
         return any(summary.row.paper for summary in self.summaries)
 
 
 def summarise(plan: Plan, records: Mapping[str, Record]) -> tuple[Table, ...]:
-    """Return a table for each experiment of a plan.
-
-    Parameters
-    ----------
-    plan
-        What was planned.
-    records
-        The runs that there are, by key.
-    """
+    """Return a table for each experiment of a plan, from the runs that there are, by key."""
     units = {experiment.name: _unit_seconds(experiment, records) for experiment in plan.experiments}
     tables = []
     for experiment in plan.experiments:
@@ -215,9 +207,9 @@ def median_interval(values: Array, resamples: int = 5000) -> tuple[float, float]
     Parameters
     ----------
     values : array of shape (n,)
-        What the median is of. The interval of a single value is that value.
+        The interval of a single value is that value.
     resamples
-        How often to draw; the draws are the same each time.
+        Number of resamples; they are the same each time.
     """
     rng = np.random.default_rng(1804)
     drawn = rng.choice(values, (resamples, len(values)))
@@ -226,20 +218,12 @@ def median_interval(values: Array, resamples: int = 5000) -> tuple[float, float]
     return float(low), float(high)
 
 
-def compare(summaries: Sequence[Summary], part: str = "test") -> tuple[Comparison, ...]:
-    """Compare all pairs of rows that have at least three runs each.
-
-    Parameters
-    ----------
-    summaries
-        The rows.
-    part
-        Which accuracy to compare.
-    """
+def compare(summaries: Sequence[Summary]) -> tuple[Comparison, ...]:
+    """Compare the test accuracies of all pairs of rows that have at least three runs each."""
     from scipy.stats import mannwhitneyu  # noqa: PLC0415 - slow to import
 
     values = {
-        summary.row.label: np.array([getattr(outcome, part) for outcome in summary.outcomes])
+        summary.row.label: np.array([outcome.test for outcome in summary.outcomes])
         for summary in summaries
         if len(summary.outcomes) >= 3
     }
@@ -247,7 +231,7 @@ def compare(summaries: Sequence[Summary], part: str = "test") -> tuple[Compariso
     ps, a12s = [], []
     for first, second in pairs:
         a, b = values[first], values[second]
-        # The rank-sum test under its other name: U counts the pairs that the first wins.
+        # Equivalent to the rank-sum test; U counts the pairs that the first wins.
         u, p = mannwhitneyu(a, b, alternative="two-sided")
         ps.append(float(p))
         a12s.append(float(u) / (len(a) * len(b)))
@@ -258,7 +242,7 @@ def compare(summaries: Sequence[Summary], part: str = "test") -> tuple[Compariso
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Correct p-values for their number, after Holm: the smallest counts m-fold, and so on.
+    """Return Holm-corrected p-values: the smallest times m, the next times m − 1, and so on.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Keeps every run of a study in one SQLite file: what it is, who is doing it, what it gave."""
+"""Keeps every run of a study in one SQLite file: its state, its owner, its result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from coevo.network import Array
+from coevo._typing import Array
 from coevo.study.run import Failure, Outcome, Run
 
-MAX_ATTEMPTS = 3
-"""How often a run is begun again after whoever did it vanished, before it counts as failed."""
+MAX_CRASHES = 3
+"""How often the process of a run may die before the run counts as failed."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -29,16 +29,31 @@ CREATE TABLE IF NOT EXISTS runs (
     dataset TEXT NOT NULL, variant TEXT NOT NULL, seed INTEGER NOT NULL,
     run TEXT NOT NULL,                      -- JSON: all that decides the result
     state TEXT NOT NULL DEFAULT 'waiting',  -- waiting, running, done or failed
-    owner TEXT, lease REAL,                 -- who is doing it, and until when that is believed
-    attempts INTEGER NOT NULL DEFAULT 0,
+    owner TEXT, lease REAL,                 -- the process that does it, and until when it may
+    attempts INTEGER NOT NULL DEFAULT 0,    -- how often it was begun
     train REAL, validation REAL, test REAL, -- accuracy, between 0 and 1
     evaluations INTEGER, generations INTEGER, seconds REAL, stop_reason TEXT,
     versions TEXT, machine TEXT,            -- JSON
     history BLOB, trace BLOB,               -- zlib over the npy format
-    error TEXT, traceback TEXT, ended TEXT
+    error TEXT, traceback TEXT, ended TEXT,
+    crashes INTEGER NOT NULL DEFAULT 0      -- how often its process died while its owner lived
 ) STRICT
 """
-_FORMAT = 1  # in the file's user_version, so that later versions know what they open
+_FORMAT = 2  # the file's user_version; 1 had no column crashes and other names of settings
+_FORMAT_1_COLUMNS = {"key", "run", "state", "owner", "lease", "attempts", "history", "ended"}
+_PLAIN_COLUMNS = (
+    "train", "validation", "test", "evaluations", "generations", "seconds", "stop_reason",
+)  # fmt: skip
+_MAX_ARRAY_BYTES = 2**26
+_REASONS = {
+    "SQLITE_NOTADB": "is no store of runs",
+    "SQLITE_CORRUPT": "is damaged",
+    "SQLITE_CANTOPEN": "cannot be opened",
+    "SQLITE_FULL": "cannot be written to",
+    "SQLITE_IOERR": "cannot be written to",
+    "SQLITE_READONLY": "cannot be written to",
+    "SQLITE_BUSY": "is in use by another process",
+}
 
 
 @dataclass(frozen=True)
@@ -48,15 +63,15 @@ class Record:
     Parameters
     ----------
     run
-        What it is.
+        The run.
     state
         waiting, running, done or failed.
     attempts
         How often it was begun.
     outcome
-        What it gave, if it is done.
+        Its result, if it is done.
     error, traceback
-        Why not, if it failed.
+        Why it failed, if it did.
     ended
         When it was done or failed, in UTC.
     """
@@ -71,51 +86,75 @@ class Record:
 
 
 class StoreError(ValueError):
-    """A file is not a store of runs."""
+    """A file is no store of runs, is damaged, or cannot be written to."""
 
 
 class Store:
     """A SQLite file in WAL mode that several threads and processes may use at once.
 
-    Whoever does a run claims it first: for a while, the lease, it is nobody else's. Leases are
-    renewed as long as their owner lives; the runs of an owner that was killed become free when
-    they expire. The file must be on a local disk, as SQLite's locks are not safe on a network.
+    A process claims a run before it does it. The claim is valid for a time, the lease, and is
+    renewed as long as the process lives; the runs of a killed process become free when their
+    leases expire. The file must be on a local disk, as SQLite's locks are not safe on a network.
 
     Parameters
     ----------
     path
-        The file; it is made if it does not exist. ":memory:" for one that vanishes.
+        The file; it is made if it does not exist. ":memory:" for a store in memory.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._lock = threading.RLock()
-        # Our own lock serves the threads; the 60 s are for other processes.
-        try:
+        with self._explaining():
+            # Our own lock serves the threads; the timeout is for other processes.
             self._connection = sqlite3.connect(
                 self.path, timeout=60, isolation_level=None, check_same_thread=False
             )
-        except sqlite3.OperationalError as error:
-            raise StoreError(f"{self.path} cannot be opened: {error}") from None
         self._connection.row_factory = sqlite3.Row
         try:
-            self._prepare()
-        except sqlite3.DatabaseError as error:
+            with self._explaining():
+                self._prepare()
+        except StoreError:
             self._connection.close()
-            raise StoreError(f"{self.path} is no store of runs: {error}") from None
+            raise
 
     def _prepare(self) -> None:
+        self._check_format()  # before anything is written: the file may be another program's
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         with self._transaction() as connection:
-            (found,) = connection.execute("PRAGMA user_version").fetchone()
-            if found > _FORMAT:
-                raise sqlite3.DatabaseError(f"it has format {found}, newer than {_FORMAT}")
+            if self._check_format() == 1:
+                self._update_format()
             connection.execute(_SCHEMA)
             connection.execute(f"PRAGMA user_version = {_FORMAT}")
 
+    def _check_format(self) -> int:
+        """Return the file's format, 0 for a new file; raise if it is no store."""
+        (found,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if found > _FORMAT:
+            raise StoreError(
+                f"{self.path} is no store of runs for this version of coevo: it has format "
+                f"{found}, newer than {_FORMAT}"
+            )
+        tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
+        columns = {row["name"] for row in self._connection.execute("PRAGMA table_info(runs)")}
+        if tables and not columns >= _FORMAT_1_COLUMNS:
+            raise StoreError(f"{self.path} is no store of runs: it has tables of another program")
+        return int(found)
+
+    def _update_format(self) -> None:
+        """Write the runs of format 1 with today's names of settings, and so with other keys."""
+        execute = self._connection.execute
+        execute("ALTER TABLE runs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0")
+        for row in execute("SELECT key, run FROM runs").fetchall():
+            run = self._run(row)
+            execute(
+                "UPDATE OR IGNORE runs SET key = ?, run = ? WHERE key = ?",
+                (run.key, run.to_json(), row["key"]),
+            )
+
     def close(self) -> None:
-        """Close the file; SQLite then folds its WAL back into it."""
+        """Close the file; SQLite then merges its WAL into it."""
         with self._lock:
             self._connection.close()
 
@@ -126,19 +165,39 @@ class Store:
         self.close()
 
     @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Name the file and the problem in errors of SQLite."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "")
+            found = (reason for start, reason in _REASONS.items() if name.startswith(start))
+            raise StoreError(f"{self.path} {next(found, 'cannot be used')}: {error}") from error
+
+    @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, and nobody else writes meanwhile."""
-        with self._lock:
+        """Write all or nothing, while nobody else writes."""
+        with self._lock, self._explaining():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # SQLite may have rolled back already
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
+
+    def _write(self, statement: str, *values: Any) -> int:
+        """Execute one statement and return the number of rows it changed."""
+        with self._transaction() as connection:
+            return connection.execute(statement, values).rowcount
+
+    def _read(self, statement: str, *values: Any) -> list[sqlite3.Row]:
+        with self._lock, self._explaining():
+            return self._connection.execute(statement, values).fetchall()
 
     def enrol(self, runs: Iterable[Run]) -> None:
-        """Enter the runs that are not there yet."""
+        """Add the runs that are not in the store yet."""
         rows = [(run.key, run.dataset, run.variant, run.seed, run.to_json()) for run in runs]
         with self._transaction() as connection:
             connection.executemany(
@@ -153,28 +212,20 @@ class Store:
         Parameters
         ----------
         keys
-            The runs that matter, in the order in which they should be done.
+            The runs to choose from, in the order in which they should be done.
         owner
             Who claims it.
         lease
             For how many seconds, unless it is renewed.
         """
-        wanted, now = json.dumps(list(keys)), time.time()
+        now = time.time()
         with self._transaction() as connection:
-            # A run that kills its process would otherwise be begun again for ever.
-            connection.execute(
-                "UPDATE runs SET state = 'failed', owner = NULL, lease = NULL, ended = ?, error ="
-                " 'abandoned: whoever did it vanished ' || attempts || ' times (out of memory?)'"
-                " WHERE state = 'running' AND lease < ? AND attempts >= ?"
-                " AND key IN (SELECT value FROM json_each(?))",
-                (_now(), now, MAX_ATTEMPTS, wanted),
-            )
             row = connection.execute(
                 "SELECT runs.key, run FROM json_each(?) AS wanted"
                 " JOIN runs ON runs.key = wanted.value"
                 " WHERE state = 'waiting' OR (state = 'running' AND lease < ?)"
                 " ORDER BY wanted.key LIMIT 1",
-                (wanted, now),
+                (_json(keys), now),
             ).fetchone()
             if row is None:
                 return None
@@ -183,149 +234,150 @@ class Store:
                 " WHERE key = ?",
                 (owner, now + lease, row["key"]),
             )
-        return Run.from_json(row["run"])
+        return self._run(row)
 
     def renew(self, owner: str, lease: float) -> None:
-        """Extend the leases of all that an owner is doing."""
-        with self._transaction() as connection:
-            connection.execute(
-                "UPDATE runs SET lease = ? WHERE state = 'running' AND owner = ?",
-                (time.time() + lease, owner),
-            )
+        """Extend the leases of all runs of an owner."""
+        self._write(
+            "UPDATE runs SET lease = ? WHERE state = 'running' AND owner = ?",
+            time.time() + lease,
+            owner,
+        )
 
-    def release(self, owner: str, keys: Iterable[str] | None = None) -> None:
-        """Give back what an owner has not finished: some runs, or all of them."""
-        with self._transaction() as connection:
-            connection.execute(
-                "UPDATE runs SET state = 'waiting', owner = NULL, lease = NULL,"
-                " attempts = attempts - 1 WHERE state = 'running' AND owner = ?"
-                " AND (?2 IS NULL OR key IN (SELECT value FROM json_each(?2)))",
-                (owner, None if keys is None else json.dumps(list(keys))),
-            )
+    def release(self, owner: str) -> None:
+        """Give back the runs that an owner has not finished."""
+        self._write(
+            "UPDATE runs SET state = 'waiting', owner = NULL, lease = NULL,"
+            " attempts = attempts - 1 WHERE state = 'running' AND owner = ?",
+            owner,
+        )
 
-    def abandon(self, owner: str) -> None:
-        """Let all that an owner is doing expire at once, as if it had been killed."""
-        with self._transaction() as connection:
-            # Nobody's, so that the owner's heartbeat does not bring the claim back to life.
-            connection.execute(
-                "UPDATE runs SET owner = NULL, lease = 0 WHERE state = 'running' AND owner = ?",
-                (owner,),
-            )
+    def note_crash(self, run: Run, owner: str) -> None:
+        """Give back a run whose process died, or count it as failed if that happens too often.
+
+        Only the process that did the run is meant. If the owner itself is killed, its leases
+        expire and nothing is counted.
+        """
+        self._write(
+            "UPDATE runs SET owner = NULL, lease = NULL, crashes = crashes + 1,"
+            " state = CASE WHEN crashes + 1 < ?1 THEN 'waiting' ELSE 'failed' END,"
+            " error = CASE WHEN crashes + 1 < ?1 THEN NULL ELSE"
+            " 'its process died ' || ?1 || ' times (out of memory?)' END, ended = ?2"
+            " WHERE key = ?3 AND state = 'running' AND owner = ?4",
+            MAX_CRASHES,
+            _now(),
+            run.key,
+            owner,
+        )
 
     def finish(self, run: Run, result: Outcome | Failure, owner: str) -> bool:
-        """Enter what a run gave.
+        """Store the result of a run.
 
         Returns
         -------
-        False if the run is not the owner's any more, in which case nothing is entered
+        False if the run is not the owner's any more, in which case nothing is stored
         """
-        with self._transaction() as connection:
-            found = connection.execute(
-                "SELECT 1 FROM runs WHERE key = ? AND state = 'running' AND owner = ?",
-                (run.key, owner),
-            ).fetchone()
-            if found is not None:
-                self._write(connection, run.key, result, _now())
-        return found is not None
+        return self._store_result(
+            run.key, result, _now(), "state = 'running' AND owner = :claimant", claimant=owner
+        )
 
     def insert(self, record: Record) -> bool:
-        """Enter a run that was done elsewhere, unless it is done here already; say whether."""
+        """Add a run that was done elsewhere, unless it is done here already; return whether."""
         self.enrol([record.run])
         result = record.outcome or Failure(record.error or "unknown")
-        with self._transaction() as connection:
-            found = connection.execute(
-                "SELECT 1 FROM runs WHERE key = ? AND state IN ('waiting', 'failed')",
-                (record.run.key,),
-            ).fetchone()
-            if found is not None:
-                self._write(connection, record.run.key, result, record.ended or _now())
-        return found is not None
+        return self._store_result(
+            record.run.key, result, record.ended or _now(), "state IN ('waiting', 'failed')"
+        )
 
-    @staticmethod
-    def _write(
-        connection: sqlite3.Connection, key: str, result: Outcome | Failure, ended: str
-    ) -> None:
+    def _store_result(
+        self, key: str, result: Outcome | Failure, ended: str, condition: str, **names: str
+    ) -> bool:
         values: dict[str, Any] = {"owner": None, "lease": None, "ended": ended}
         if isinstance(result, Failure):
             values |= {"state": "failed", "error": result.error, "traceback": result.traceback}
         else:
             values |= {"state": "done", "error": None, "traceback": None}
-            for name in _PLAIN_COLUMNS:
-                values[name] = getattr(result, name)
+            values |= {name: getattr(result, name) for name in _PLAIN_COLUMNS}
             values |= {name: json.dumps(getattr(result, name)) for name in ("versions", "machine")}
             values |= {name: pack(getattr(result, name)) for name in ("history", "trace")}
         columns = ", ".join(f"{name} = :{name}" for name in values)
-        connection.execute(f"UPDATE runs SET {columns} WHERE key = :key", {**values, "key": key})
+        with self._transaction() as connection:
+            changed = connection.execute(
+                f"UPDATE runs SET {columns} WHERE key = :key AND {condition}",
+                {**values, "key": key, **names},
+            )
+        return changed.rowcount > 0
 
     def retry_failed(self, keys: Iterable[str]) -> int:
         """Make failed runs free again, and return how many there were."""
-        with self._transaction() as connection:
-            return connection.execute(
-                "UPDATE runs SET state = 'waiting', attempts = 0 WHERE state = 'failed'"
-                " AND key IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(keys)),),
-            ).rowcount
+        return self._write(
+            "UPDATE runs SET state = 'waiting', attempts = 0, crashes = 0 WHERE state = 'failed'"
+            " AND key IN (SELECT value FROM json_each(?))",
+            _json(keys),
+        )
 
     def states(self, keys: Iterable[str]) -> dict[str, str]:
         """Return the state of each run that is there, by key.
 
-        A run whose owner's lease has expired counts as waiting.
+        A run whose lease has expired counts as waiting.
         """
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT key, CASE WHEN state = 'running' AND lease < ? THEN 'waiting' ELSE state"
-                " END AS state FROM runs WHERE key IN (SELECT value FROM json_each(?))",
-                (time.time(), json.dumps(list(keys))),
-            ).fetchall()
+        rows = self._read(
+            "SELECT key, CASE WHEN state = 'running' AND lease < ? THEN 'waiting' ELSE state"
+            " END AS state FROM runs WHERE key IN (SELECT value FROM json_each(?))",
+            time.time(),
+            _json(keys),
+        )
         return {row["key"]: row["state"] for row in rows}
 
     def seconds(self, keys: Iterable[str]) -> dict[str, float]:
-        """Return how long each of the runs that are done took, by key."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT key, seconds FROM runs WHERE state = 'done'"
-                " AND key IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(keys)),),
-            ).fetchall()
+        """Return how long each of the finished runs took, by key."""
+        rows = self._read(
+            "SELECT key, seconds FROM runs WHERE state = 'done'"
+            " AND key IN (SELECT value FROM json_each(?))",
+            _json(keys),
+        )
         return {row["key"]: row["seconds"] for row in rows}
 
     def records(self, keys: Iterable[str] | None = None) -> dict[str, Record]:
         """Return runs by key: those asked for as far as they are there, or all."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT * FROM runs WHERE ?1 IS NULL OR key IN (SELECT value FROM json_each(?1))"
-                " ORDER BY rowid",
-                (None if keys is None else json.dumps(list(keys)),),
-            ).fetchall()
-        return {row["key"]: _record(row) for row in rows}
-
-
-_PLAIN_COLUMNS = (
-    "train", "validation", "test", "evaluations", "generations", "seconds", "stop_reason",
-)  # fmt: skip
-
-
-def _record(row: sqlite3.Row) -> Record:
-    outcome = None
-    if row["state"] == "done":
-        history = unpack(row["history"])
-        assert history is not None
-        outcome = Outcome(
-            **{name: row[name] for name in _PLAIN_COLUMNS},
-            versions=json.loads(row["versions"]),
-            machine=json.loads(row["machine"]),
-            history=history,
-            trace=unpack(row["trace"]),
+        rows = self._read(
+            "SELECT * FROM runs WHERE ?1 IS NULL OR key IN (SELECT value FROM json_each(?1))"
+            " ORDER BY rowid",
+            None if keys is None else _json(keys),
         )
-    return Record(
-        Run.from_json(row["run"]),
-        row["state"],
-        row["attempts"],
-        outcome,
-        row["error"],
-        row["traceback"],
-        row["ended"],
-    )
+        return {row["key"]: self._record(row) for row in rows}
+
+    def _run(self, row: sqlite3.Row) -> Run:
+        with self._refusing(row["key"]):
+            return Run.from_json(row["run"])
+
+    def _record(self, row: sqlite3.Row) -> Record:
+        outcome = None
+        if row["state"] == "done":
+            with self._refusing(row["key"]):
+                outcome = Outcome(
+                    **{name: row[name] for name in _PLAIN_COLUMNS},
+                    versions=json.loads(row["versions"]),
+                    machine=json.loads(row["machine"]),
+                    history=unpack(row["history"]),
+                    trace=None if row["trace"] is None else unpack(row["trace"]),
+                )
+        return Record(
+            self._run(row),
+            row["state"],
+            row["attempts"],
+            outcome,
+            row["error"],
+            row["traceback"],
+            row["ended"],
+        )
+
+    @contextmanager
+    def _refusing(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, EOFError, zlib.error) as error:
+            raise StoreError(f"{self.path} is damaged: run {key}: {error}") from error
 
 
 def pack(array: Array | None) -> bytes | None:
@@ -337,12 +389,15 @@ def pack(array: Array | None) -> bytes | None:
     return zlib.compress(buffer.getvalue(), 6)
 
 
-def unpack(content: bytes | None) -> Array | None:
+def unpack(content: bytes) -> Array:
     """Return the array that `pack` was given."""
-    if content is None:
-        return None
-    loaded: Array = np.load(io.BytesIO(zlib.decompress(content)), allow_pickle=False)
+    raw = zlib.decompressobj().decompress(content, _MAX_ARRAY_BYTES)
+    loaded: Array = np.load(io.BytesIO(raw), allow_pickle=False)
     return loaded
+
+
+def _json(keys: Iterable[str]) -> str:
+    return json.dumps(list(keys))
 
 
 def _now() -> str:

@@ -1,61 +1,131 @@
-"""Puts a study's tables into Markdown and LaTeX."""
+"""Renders a study's tables; every value is escaped for the format it goes into."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
-from coevo.study.reported import PARTS
-from coevo.study.statistics import CONFIDENCE, Cell, Summary, Table
+from coevo.study.paper_results import PARTS
+from coevo.study.statistics import Cell, Summary, Table
 
-MARKS = {"within": "✓", "above": "▲", "below": "▼", "unknown": ""}
-"""How a cell shows where it lies beside the paper's value ± its spread."""
+_MARKS = {"within": "✓", "above": "▲", "below": "▼", "unknown": ""}
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}", "%": r"\%", "&": r"\&", "#": r"\#", "_": r"\_", "$": r"\$",
+        "±": r"$\pm$", "×": r"$\times$",
+    }
+)  # fmt: skip
 
-LEGEND = (
-    "Accuracy in per cent: median ± standard deviation over the runs, "
-    f"[{CONFIDENCE:.0%} bootstrap interval of the median]. No mark where the paper gives no spread "
-    "or the settings differ. Runtimes are of searching only; relative ones compare with LECCDE. "
-    "Co-evolution gains more than in the paper, as only what a changed neuron affects is computed."
-)
-"""How to read the tables."""
 
-_MARKS_LEGEND = "Against the paper's value ± its spread: ✓ within, ▲ above, ▼ below."
+def to_markdown(tables: Sequence[Table]) -> str:
+    """Return all tables as Markdown."""
+    return render("tables.md", tables=tables)
 
-_LATEX_MARKS = {
-    "within": r"$^{\checkmark}$", "above": r"$^{\uparrow}$", "below": r"$^{\downarrow}$",
-    "unknown": "",
-}  # fmt: skip
-_LATEX_ESCAPES = str.maketrans(
-    {"%": r"\%", "&": r"\&", "#": r"\#", "_": r"\_", "$": r"\$", "±": r"$\pm$", "×": r"$\times$"}
-)
+
+def to_latex(tables: Sequence[Table]) -> str:
+    """Return all tables as LaTeX, for booktabs and amssymb."""
+    return render("tables.tex", tables=tables)
+
+
+def render(name: str, **values: Any) -> str:
+    """Fill a template of this package; its suffix decides how values are escaped."""
+    return str(_environment(name.rpartition(".")[2]).get_template(name).render(values))
+
+
+@cache
+def _environment(suffix: str) -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - slow to import
+
+    by_suffix: dict[str, dict[str, Any]] = {
+        "html": {"autoescape": True},
+        "md": {"finalize": escape_markdown},
+        "tex": {
+            "finalize": escape_latex,
+            "block_start_string": "<%", "block_end_string": "%>",
+            "variable_start_string": "<<", "variable_end_string": ">>",
+            "comment_start_string": "<#", "comment_end_string": "#>",
+        },
+    }  # fmt: skip
+    environment = Environment(
+        loader=PackageLoader("coevo.study"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        **by_suffix[suffix],
+    )
+    environment.globals["PARTS"] = PARTS
+    environment.filters |= {
+        "label": label_of,
+        "runs": count_runs,
+        "median": format_median,
+        "paper": format_paper,
+        "mark": lambda cell: _MARKS[cell.verdict],
+        "fixed": "{:.2f}".format,
+        "short": "{:.3g}".format,
+        "times": lambda multiple: "" if multiple is None else f"{multiple:.3g}×",
+        "seconds": format_seconds,
+        "count": lambda number: "" if number is None else f"{number:,}".replace(",", " "),
+        "p": format_p,
+        "slug": lambda name: re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"),
+    }
+    return environment
+
+
+def escape_markdown(value: Any) -> str:
+    r"""Escape what would begin markup, HTML or the next cell of a table.
+
+    Examples
+    --------
+    >>> print(escape_markdown("a|b <script> < 0.05"))
+    a\|b &lt;script> < 0.05
+    """
+    text = re.sub(r"([\\`*\[\]|])", r"\\\1", " ".join(str(value).split()))
+    return re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", re.sub(r"&(?=#?\w+;)", "&amp;", text))
+
+
+def escape_latex(value: Any) -> str:
+    r"""Escape what LaTeX would execute.
+
+    Examples
+    --------
+    >>> print(escape_latex(r"\input{x} 5 ± 1 %"))
+    \textbackslash{}input\{x\} 5 $\pm$ 1 \%
+    """
+    return " ".join(str(value).split()).translate(_LATEX)
 
 
 def label_of(summary: Summary) -> str:
-    """Return what a table calls a row."""
+    """Return the name of a row."""
     row = summary.row
     return row.label if row.share == 1 else f"{row.label} at {row.share:.0%}"
 
 
-def median_text(cell: Cell) -> str:
+def count_runs(summary: Summary) -> str:
+    """Return the number of finished runs, and the number planned if that is another."""
+    n, planned = len(summary.outcomes), len(summary.row.runs)
+    return str(n) if n == planned else f"{n} of {planned}"
+
+
+def format_median(cell: Cell) -> str:
     """Return a cell's median and deviation."""
     deviation = "" if math.isnan(cell.deviation) else f" ± {cell.deviation:.1f}"
     return f"{cell.median:.2f}{deviation}"
 
 
-def paper_text(cell: Cell | None) -> str:
+def format_paper(cell: Cell | None) -> str:
     """Return the paper's value for a cell."""
-    if cell is None or cell.paper is None:
+    if not cell or cell.paper is None:
         return ""
     spread = cell.paper.spread
     return f"{cell.paper.value:.2f}" + ("" if spread is None else f" ± {spread:g}")
 
 
-def times_text(multiple: float | None) -> str:
-    """Return a runtime as a multiple."""
-    return "" if multiple is None else f"{multiple:.3g}×"
-
-
-def seconds_text(seconds: float | None) -> str:
+def format_seconds(seconds: float | None) -> str:
     """Return a time in the unit that suits it."""
     if seconds is None:
         return ""
@@ -64,106 +134,6 @@ def seconds_text(seconds: float | None) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def count_text(count: int | None) -> str:
-    """Return a number with its thousands set apart."""
-    return "" if count is None else f"{count:,}".replace(",", " ")
-
-
-def p_text(p: float) -> str:
-    """Return a p-value with the digits that mean something."""
+def format_p(p: float) -> str:
+    """Return a p-value with its significant digits."""
     return "< 0.0001" if p < 1e-4 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
-
-
-def to_markdown(tables: Iterable[Table]) -> str:
-    """Return all tables as Markdown."""
-    parts = [LEGEND, _MARKS_LEGEND]
-    for table in tables:
-        parts.append(f"## {table.experiment.title}")
-        parts.append(_markdown_results(table))
-        if table.comparisons:
-            parts.append(_markdown_comparisons(table))
-    return "\n\n".join(parts) + "\n"
-
-
-def _markdown_results(table: Table) -> str:
-    paper = ["paper"] if table.has_paper else []
-    header = ["", "runs"]
-    for part in PARTS:
-        header += [part, *paper]
-    header += ["evaluations", "runtime", "relative", *paper]
-    lines = [header, ["---", *["---:"] * (len(header) - 1)]]
-    for summary in table.summaries:
-        line = [label_of(summary), runs_text(summary)]
-        for part in PARTS:
-            cell = summary.cells.get(part)
-            line.append(_markdown_cell(cell))
-            line += [paper_text(cell) for _ in paper]
-        line += [
-            count_text(summary.evaluations),
-            seconds_text(summary.seconds),
-            times_text(summary.relative_runtime),
-        ]
-        line += [times_text(summary.paper_runtime) for _ in paper]
-        lines.append(line)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _markdown_cell(cell: Cell | None) -> str:
-    if cell is None:
-        return "–"
-    low, high = cell.interval
-    return f"{median_text(cell)} [{low:.2f}, {high:.2f}] {MARKS[cell.verdict]}".strip()
-
-
-def _markdown_comparisons(table: Table) -> str:
-    lines = [["test accuracy", "p (Holm)", "A12", "effect"], ["---", "---:", "---:", "---"]]
-    for pair in table.comparisons:
-        p = f"**{p_text(pair.p)}**" if pair.is_significant else p_text(pair.p)
-        lines.append([f"{pair.first} – {pair.second}", p, f"{pair.a12:.2f}", pair.size])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def runs_text(summary: Summary) -> str:
-    """Return how many runs there are, and how many there should be."""
-    n, planned = len(summary.outcomes), len(summary.row.runs)
-    return str(n) if n == planned else f"{n} of {planned}"
-
-
-def to_latex(tables: Iterable[Table]) -> str:
-    """Return all tables as LaTeX, for booktabs and amssymb."""
-    return "\n".join(
-        ["% Needs \\usepackage{booktabs} and \\usepackage{amssymb}.", *map(_latex_table, tables)]
-    )
-
-
-def _latex_table(table: Table) -> str:
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_latex(table.experiment.title)}: median accuracy (\%), with the paper's in"
-        " parentheses.}",
-        rf"\label{{tab:{table.experiment.name.lower()}}}",
-        r"\begin{tabular}{lrrrr}",
-        r"\toprule",
-        r"Algorithm & Train & Validation & Test & Runtime \\",
-        r"\midrule",
-    ]
-    for summary in table.summaries:
-        cells = [_latex_cell(summary.cells.get(part)) for part in PARTS]
-        runtime = "" if summary.relative_runtime is None else f"{summary.relative_runtime:.3g}"
-        if runtime and summary.paper_runtime is not None:
-            runtime += f" ({summary.paper_runtime:g})"
-        lines.append(" & ".join([_latex(label_of(summary)), *cells, runtime]) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]
-    return "\n".join(lines)
-
-
-def _latex_cell(cell: Cell | None) -> str:
-    if cell is None:
-        return "--"
-    text = _latex(median_text(cell)) + _LATEX_MARKS[cell.verdict]
-    return text if cell.paper is None else f"{text} ({cell.paper.value:.2f})"
-
-
-def _latex(text: str) -> str:
-    return text.translate(_LATEX_ESCAPES)

@@ -1,29 +1,30 @@
-"""Follows the accuracy of the global solution on all three parts of the data along a run."""
+"""Records the accuracy of the global solution on all three parts of the data along a run."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from coevo._typing import Array
+from coevo.core.network import Architecture, Network
+from coevo.core.search import Search
 from coevo.datasets import Split
-from coevo.network import Architecture, Array, Network
-from coevo.search import Search
 
 COLUMNS = ("evaluations", "train", "validation", "test")
-"""What the columns of a trace mean; the accuracies are between 0 and 1."""
+"""The columns of a trace; accuracies are between 0 and 1."""
 
 
 class Trace:
-    """A callback that scores the present global solution every so often.
+    """A callback that scores the global solution every few generations.
 
-    Like `coevo.history.History` it thins itself out when it is full, so a long run costs little
-    more than a short one. Callbacks are outside the time that a search counts as its own.
+    Like `coevo.core.history.History` it drops every second row when it is full, so a long run
+    costs little more than a short one. The search does not count the time of callbacks as its own.
 
     Parameters
     ----------
     parts
-        The data; its test part is looked at only here and never by the search.
+        The data; the search itself never sees the test part.
     capacity
-        How many rows are kept at most.
+        Maximum number of rows.
     """
 
     def __init__(self, parts: Split, capacity: int = 256) -> None:
@@ -34,12 +35,12 @@ class Trace:
         self._rows: list[tuple[float, ...]] = []
 
     def __call__(self, search: Search) -> None:
-        """Score the global solution if it is this generation's turn."""
+        """Score the global solution if this generation is one of those recorded."""
         state = search.state
         if state.generation % self._stride:
             return
         if len(self._rows) >= self._capacity:
-            del self._rows[::2]  # the first was generation 1 × stride, so the even ones stay
+            del self._rows[::2]  # the first is generation 1 × stride; even multiples stay
             self._stride *= 2
             if state.generation % self._stride:
                 return

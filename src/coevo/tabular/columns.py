@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers or texts, inputs or target, of use or not."""
+"""The columns of a table: numeric or categorical, inputs or target, useful or not."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from coevo.network import Array
+from coevo._typing import Array
 from coevo.tabular.table import Table, TableError, import_pandas
 
 TASKS = ("classification", "regression")
 MOST_CLASSES = 20
-"""A target of whole numbers with more different ones is taken for a quantity."""
+"""A target with more different whole numbers is a quantity."""
 
-_MOSTLY = 5  # a column with one text in so many values was hardly meant to hold texts
+_MOSTLY = 5  # one text in so many values: the column was probably meant to be numeric
 
 
 def as_numbers(column: Any) -> tuple[Array, Array]:
-    """Return a column as float64, missing values as NaN, and which values are no numbers.
+    """Return a column as float64, NaN where missing, and which values are not numbers.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def as_numbers(column: Any) -> tuple[Array, Array]:
     -------
     numbers : float64 array of shape (n_rows,)
     is_wrong : boolean array of shape (n_rows,)
-        True where there is a value which is no number.
+        True where a value is neither missing nor a number.
     """
     pandas = import_pandas()
     is_missing = column.isna().to_numpy()
@@ -62,7 +62,7 @@ def as_texts(column: Any) -> Array:
 
 
 def frame_of(columns: Mapping[str, Array]) -> Any:
-    """Return a data frame whose columns are float64 or, texts, of dtype object."""
+    """Return a data frame of float64 (numeric) and object (categorical) columns."""
     pandas = import_pandas()
     return pandas.DataFrame(
         {name: pandas.Series(values, dtype=values.dtype) for name, values in columns.items()}
@@ -80,16 +80,16 @@ def check_finite(numbers: Array, name: str, path: object) -> None:
 
 @dataclass(frozen=True)
 class Contents:
-    """A table that has been read: inputs and target, each of one kind.
+    """A table that has been read.
 
     Parameters
     ----------
     inputs
-        A data frame: float64 columns of numbers and object columns of texts, NaN where missing.
+        A data frame: numeric columns of float64, categorical ones of text, NaN where missing.
     target : array of shape (n_rows,)
         Numbers or texts; none missing.
     notes
-        What was taken for granted.
+        What the user should know about the table.
     """
 
     inputs: Any
@@ -109,7 +109,7 @@ def read_contents(
     target
         The column to predict.
     categorical
-        Columns of numbers that stand for categories.
+        Columns to take as categorical though they hold numbers.
     drop
         Columns to leave out.
     """
@@ -148,7 +148,7 @@ def read_contents(
         if name not in categorical and 0 < _MOSTLY * wrong.sum() <= n_values:
             first = int(np.flatnonzero(wrong)[0])
             notes.append(
-                f"column {name!r} is taken as text because of {frame[name].iloc[first]!r} in row "
+                f"column {name!r} is categorical because of {frame[name].iloc[first]!r} in row "
                 f"{first + 1}, though most of it is numbers; if that means a missing value, name "
                 "it with --missing"
             )
@@ -157,11 +157,11 @@ def read_contents(
     return Contents(frame_of(columns), goal[known], tuple(notes))
 
 
-def _read_all(table: Table, texts: set[str]) -> Any:
-    frame = next(table.frames(texts=texts))
-    # True and true would both come as flags; what counts is what the file says, here and later.
-    flags = {name for name in frame if _holds_flags(frame[name])} - texts
-    return next(table.frames(texts=texts | flags)) if flags else frame
+def _read_all(table: Table, as_text: set[str]) -> Any:
+    frame = next(table.frames(as_text=as_text))
+    # pandas reads both True and true as booleans; the categories are what the file says.
+    flags = {name for name in frame if _holds_flags(frame[name])} - as_text
+    return next(table.frames(as_text=as_text | flags)) if flags else frame
 
 
 def _holds_flags(column: Any) -> bool:
@@ -181,7 +181,7 @@ def infer_task(target: Array, name: str) -> tuple[str, str]:
     target : array of shape (n_rows,)
         Numbers or texts.
     name
-        What it is called.
+        The target's name, for the reason.
     """
     if target.dtype == object:
         return "classification", f"{name!r} holds text"
@@ -209,9 +209,9 @@ def choose_inputs(inputs: Any, asked_for: Collection[str] = ()) -> tuple[list[st
     Parameters
     ----------
     inputs
-        The training part, as in `Contents`.
+        The training rows, as in `Contents`.
     asked_for
-        Columns that the user has named as categories; these stay.
+        Columns that the user has named as categorical; these stay.
     """
     kept: list[str] = []
     reasons: dict[str, list[str]] = {}
@@ -227,16 +227,16 @@ def choose_inputs(inputs: Any, asked_for: Collection[str] = ()) -> tuple[list[st
             reasons.setdefault("text that never repeats", []).append(name)
         else:
             kept.append(name)
-    notes = [f"left out, {why}: {shorten(names)}" for why, names in reasons.items()]
+    notes = [f"left out, {why}: {list_names(names)}" for why, names in reasons.items()]
     if not kept:
         raise TableError(f"no column is left to learn from ({'; '.join(notes)})")
     return kept, notes
 
 
 def note_scattered(inputs: Any, columns: Sequence[str], max_categories: int) -> list[str]:
-    """Say in which columns of texts most rows hold none of the categories that are kept.
+    """Return notes on categorical columns whose frequent categories cover few rows.
 
-    Dates and sums of money with a currency come as such texts.
+    Dates and amounts of money with a currency are read as such columns.
     """
     notes = []
     for name in columns:
@@ -253,8 +253,8 @@ def note_scattered(inputs: Any, columns: Sequence[str], max_categories: int) -> 
     return notes
 
 
-def shorten(names: Sequence[str]) -> str:
-    """List names, the first ten of many."""
+def list_names(names: Sequence[str]) -> str:
+    """Return the names, the first ten of many."""
     return ", ".join(map(repr, names[:10])) + (
         f" and {len(names) - 10} more" if len(names) > 10 else ""
     )

@@ -1,8 +1,7 @@
-"""Reads CSV files as they are found, gzipped or not; at once or in chunks.
+"""CSV files as tables, gzipped or not.
 
-How a file is written (encoding, delimiter, decimal mark) is found out by looking at it, and what
-had to be guessed is said in `notes`. Names of columns are made distinct here, so that the same file
-always has the same names.
+Encoding, delimiter and decimal mark are detected, and guesses are noted in `notes`. Names of
+columns are made distinct here, so that the same file always has the same names.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ class CsvTable(Table):
     options: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def look_at(
+    def open(
         cls, path: Path, encoding: str | None, delimiter: str | None, missing: tuple[str, ...]
     ) -> CsvTable:
-        """Find out how a file is written."""
+        """Detect how a file is written."""
         notes: list[str] = []
         if encoding is None:
             encoding = _find_encoding(path, notes)
@@ -76,7 +75,7 @@ class CsvTable(Table):
     def frames(
         self,
         columns: Sequence[str] | None = None,
-        texts: Collection[str] = (),
+        as_text: Collection[str] = (),
         n_rows: int | None = None,
     ) -> Iterator[Any]:
         """Yield data frames of these columns; see `Table.frames`."""
@@ -88,7 +87,7 @@ class CsvTable(Table):
                 header=0,
                 index_col=False,
                 usecols=None if columns is None else list(columns),
-                dtype=dict.fromkeys(texts, str),
+                dtype=dict.fromkeys(as_text, str),
                 skipinitialspace=True,
                 low_memory=False,
                 chunksize=n_rows,
@@ -125,7 +124,11 @@ def _open_bytes(path: Path) -> Iterator[BinaryIO]:
 
 
 def _find_encoding(path: Path, notes: list[str]) -> str:
-    """Return the encoding by the mark at the start, or the first one that the whole file fits."""
+    """Return the encoding by the byte order mark, or the first one that fits the whole file.
+
+    charset-normalizer would know more encodings, but needs prose: of a few short names it makes
+    Big5 or Windows-1250, which is worse than a guess that the user is told of.
+    """
     with _open_bytes(path) as file:
         start = file.read(4)
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -165,7 +168,7 @@ def _sample(path: Path, encoding: str) -> str:
 def _distinct(
     given: Sequence[str], path: Path, notes: list[str]
 ) -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
-    """Return names that are all different, those made up, and those that occur several times."""
+    """Return distinct names, those that were made up, and those that occur several times."""
     names: list[str] = []
     unnamed = set()
     repeated: dict[str, list[str]] = {}
@@ -190,11 +193,11 @@ def _distinct(
 
 @contextmanager
 def _table_errors(path: Path) -> Iterator[None]:
-    """Turn what pandas may say into one sentence about the file."""
+    """Turn errors of pandas into one sentence about the file."""
     pandas = import_pandas()
     try:
         with warnings.catch_warnings():
-            # It would go on after dropping the fields that are too many.
+            # Otherwise pandas drops the fields that are too many and goes on.
             warnings.simplefilter("error", pandas.errors.ParserWarning)
             yield
     except pandas.errors.ParserWarning:

@@ -1,16 +1,19 @@
-"""Draws a run's learning curve and the weights of a model."""
+"""Figures of a run's learning curve and of a model's weights."""
 
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coevo.drawing import LOOK
-from coevo.files import write_atomically
-from coevo.network import Array, Network
+from coevo._plotting import LOOK
+from coevo._typing import Array
+from coevo.core.network import Network
+from coevo.persistence.atomic import write_atomically
+from coevo.runtime.terminal import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,30 +22,36 @@ _BLUE, _GREEN, _GREY = "#0072B2", "#009E73", "#999999"
 
 
 def draw_learning_curve(
-    path: Path, history: Mapping[str, Array], fitness: str, title: str = ""
+    path: Path, history: Mapping[str, Array], metric: str, chosen_on: str, title: str = ""
 ) -> None:
-    """Write the picture of a history.
+    """Draw a history.
 
     Parameters
     ----------
     path
         The PNG file.
     history
-        A column for each field of `coevo.history.Generation`.
-    fitness
+        A column for each field of `coevo.core.history.Generation`.
+    metric
         What was maximised.
+    chosen_on
+        What the network was chosen on: validation or training.
     title
-        What the picture is of.
+        The figure's title; a dollar sign is one, not the start of a formula.
     """
     with _drawing(path, 1) as (axes,):
-        _plot_history(axes, history, fitness)
-        axes.set_title(title, loc="left")
+        _plot_history(axes, history, metric, chosen_on)
+        axes.set_title(printable(title), loc="left", parse_math=False)
 
 
 def draw_model(
-    path: Path, network: Network, history: Mapping[str, Array] | None, fitness: str
+    path: Path,
+    network: Network,
+    history: Mapping[str, Array] | None,
+    metric: str,
+    chosen_on: str,
 ) -> None:
-    """Write the picture of a network's weights, a histogram a layer, and of its history.
+    """Draw a network's weights, a histogram a layer, and its history.
 
     Parameters
     ----------
@@ -52,13 +61,13 @@ def draw_model(
         The network.
     history
         As for `draw_learning_curve`; None if there is none.
-    fitness
-        What was maximised.
+    metric, chosen_on
+        As for `draw_learning_curve`.
     """
     n_layers = len(network.weights)
     with _drawing(path, n_layers + (history is not None)) as panels:
         if history is not None:
-            _plot_history(panels.pop(0), history, fitness)
+            _plot_history(panels.pop(0), history, metric, chosen_on)
         for number, (axes, weights) in enumerate(zip(panels, network.weights, strict=True), 1):
             is_output = number == n_layers
             axes.hist(weights.ravel(), bins=40, color=_GREEN if is_output else _BLUE)
@@ -66,20 +75,20 @@ def draw_model(
             axes.set(xlabel=f"weights, {name}", ylabel="number of weights")
 
 
-def _plot_history(axes: Axes, history: Mapping[str, Array], fitness: str) -> None:
+def _plot_history(axes: Axes, history: Mapping[str, Array], metric: str, chosen_on: str) -> None:
     evaluations = history["evaluations"]
-    # Without limited evaluation the batch is the whole training part.
     axes.plot(evaluations, history["batch_fitness"], color=_GREY, lw=0.8, label="training batch")
-    axes.plot(evaluations, history["validation_fitness"], color=_GREEN, lw=0.9, label="validation")
+    axes.plot(evaluations, history["validation_fitness"], color=_GREEN, lw=0.9, label=chosen_on)
     axes.step(
         evaluations,
         history["best_validation"],
         where="post",
         color=_BLUE,
         lw=1.8,
-        label="best on validation",
+        label=f"best on {chosen_on}",
     )
-    axes.set(xlabel="evaluations", ylabel=f"{fitness}, higher is better")
+    axes.set_xlabel("evaluations")
+    axes.set_ylabel(f"{metric}, higher is better", parse_math=False)
     axes.locator_params(axis="x", nbins=5)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.legend(loc="lower right")
@@ -87,7 +96,7 @@ def _plot_history(axes: Axes, history: Mapping[str, Array], fitness: str) -> Non
 
 @contextmanager
 def _drawing(path: Path, n_panels: int) -> Iterator[list[Axes]]:
-    """Yield so many panels to draw on, and write them to a PNG file."""
+    """Yield panels to draw on, and write them to a PNG file."""
     import matplotlib  # noqa: PLC0415 - slow to import
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -101,5 +110,8 @@ def _drawing(path: Path, n_panels: int) -> Iterator[list[Axes]]:
             empty.set_visible(False)
         yield panels[:n_panels]
         content = io.BytesIO()
-        figure.savefig(content, format="png", dpi=150)
+        with warnings.catch_warnings():
+            # A title may hold characters that the font lacks; it then shows boxes.
+            warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+            figure.savefig(content, format="png", dpi=150)
     write_atomically(path, [content.getvalue()])

@@ -1,23 +1,24 @@
-"""What `coevo train` is asked to do: all options in one object that a TOML file can hold.
+"""All options of `coevo train` in one object, to and from a TOML file.
 
 The TOML file has the options' names with underscores, and `none` where there is no limit. A run
-writes the one that says what it really did, so that it can be repeated or resumed.
+writes one with every default filled in, so that it can be repeated or resumed.
 """
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from coevo.errors import check_integer, check_name, check_real
-from coevo.files import write_atomically
+import tomli_w
+
+from coevo._validation import check_integer, check_name, check_real
+from coevo.persistence.atomic import write_atomically
 from coevo.tabular import options
 from coevo.tabular.columns import TASKS
 from coevo.tabular.options import NO_LIMIT
-from coevo.variants import with_switches
+from coevo.training.variants import with_switches
 
 CLASS_WEIGHTS = ("balanced", NO_LIMIT)
 
@@ -35,19 +36,19 @@ class Job:
     task
         classification or regression; None to infer it.
     test_fraction
-        The part of the rows that is held out for the test.
+        The fraction of the rows that is held out for the test.
     validation_fraction
-        The part of the other rows that chooses the network.
+        The fraction of the other rows that chooses the network.
     class_weight
         "balanced" to let rare classes count as much as frequent ones.
     categorical, drop
-        Columns of numbers that stand for categories; columns to leave out.
+        Columns to take as categorical though they hold numbers; columns to leave out.
     max_categories
-        How many categories of a column are told apart.
+        How many categories of a column get an input of their own.
     missing
         Texts that stand for a missing value.
     encoding, delimiter
-        How a CSV file is written, if that is not to be found out.
+        How a CSV file is written; None to detect it.
     settings
         The settings of the search that were asked for; others have the estimator's defaults.
     """
@@ -84,7 +85,7 @@ class Job:
         options.check(self.settings)
 
     def with_changes(self, changes: dict[str, Any]) -> Job:
-        """Return the job with some options changed; settings are added to those there are.
+        """Return the job with some options changed.
 
         Parameters
         ----------
@@ -124,26 +125,13 @@ def read_job(path: Path) -> Job:
 
 
 def write_job(path: Path, job: Job) -> None:
-    """Write a TOML file that `read_job` makes the same job of."""
-    values = {f.name: getattr(job, f.name) for f in fields(job) if f.name != "settings"}
-    lines = [
-        "# What this run did. `coevo train --config` with this file does it again.",
-        *(f"{name} = {_toml(value)}" for name, value in values.items() if value is not None),
-        "",
-        "# the settings of the search",
-        *(f"{name} = {_toml(value)}" for name, value in job.settings.items()),
-    ]
-    write_atomically(path, ["\n".join([*lines, ""]).encode()])
-
-
-def _toml(value: Any) -> str:
-    if value is None:
-        return _toml(NO_LIMIT)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple | list):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, str):
-        # JSON's texts are TOML's, but for one character that JSON does not mind.
-        return json.dumps(value).replace("\x7f", "\\u007f")
-    return repr(value)
+    """Write a TOML file from which `read_job` makes the same job."""
+    options = {f.name: getattr(job, f.name) for f in fields(job) if f.name != "settings"}
+    settings = {k: NO_LIMIT if v is None else v for k, v in job.settings.items()}
+    text = (
+        "# What this run did. `coevo train --config` with this file does it again.\n"
+        + tomli_w.dumps({k: v for k, v in options.items() if v is not None})
+        + "\n# the settings of the search\n"
+        + tomli_w.dumps(settings)
+    )
+    write_atomically(path, [text.encode()])

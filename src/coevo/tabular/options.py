@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from coevo.control import CONTROLS
-from coevo.decomposition import NAMES as DECOMPOSITIONS
-from coevo.fitness import FITNESSES
-from coevo.network import ACTIVATIONS
-from coevo.operators import CROSSOVERS, STRATEGIES
-from coevo.selection import REPRESENTATIVES
-from coevo.settings import DTYPES, Settings
+from coevo.core.decomposition import NAMES as DECOMPOSITIONS
+from coevo.core.extensions.adaptation import CONTROLS
+from coevo.core.metrics import METRICS
+from coevo.core.network import ACTIVATIONS
+from coevo.core.selection import REPRESENTATIVES
+from coevo.core.settings import AUTO, DTYPES, Settings, describe_settings
+from coevo.core.strategy import STRATEGIES
 
 FIELDS: dict[str, Field[Any]] = {field.name: field for field in fields(Settings)}
 """The settings by name."""
@@ -27,51 +27,38 @@ NO_LIMIT = "none"
 
 CHOICES = {
     "activation": list(ACTIVATIONS),
-    "fitness": list(FITNESSES),
+    "fitness": list(METRICS),
     "decomposition": list(DECOMPOSITIONS),
     "control": list(CONTROLS),
     "strategy": list(STRATEGIES),
-    "crossover": list(CROSSOVERS),
     "dtype": list(DTYPES),
     "limited_evaluation": ["yes", "no"],
     "reshuffle_batches": ["yes", "no"],
-    "synchronous": ["yes", "no"],
-    "accept_ties": ["yes", "no"],
     "representative": list(REPRESENTATIVES),
-    "scale_initial_range": ["yes", "no"],
+    "scale_initial_range": [AUTO, "yes", "no"],
 }
 """The names that a setting may have, for completion in the shell."""
 
-ESTIMATOR_DEFAULTS = {
-    "fitness": "cross_entropy; regression: squared_error",
-    "scale_factor": "0.2; regression: 0.5",
-    "crossover_rate": "0.5; regression: 0.3",
-    "initial_range": "4.0; regression: 0.3",
-    "scale_initial_range": "yes; regression: no",
-    "max_evaluations": "200000",
-}
-"""Where the defaults of the estimators are not those of `Settings`."""
-
 _METAVARS = {
-    "bool": "yes|no", "int": "N", "float": "X", "tuple[int, ...]": "N,N…",
-    "float | tuple[float, ...]": "X,X…", "tuple[float, float]": "X,X",
+    "bool": "yes|no", "bool | str": "auto|yes|no", "int": "N", "float": "X", "tuple[int, ...]":
+    "N,N…", "float | str": "X", "float | tuple[float, ...] | str": "X,X…", "Sequence[Any]":
+    "NAME,NAME…",
 }  # fmt: skip
 _FLAGS = {"yes": True, "true": True, "no": False, "false": False}
 _PYTHON_ONLY = (
-    ", a measure from `coevo.fitness`, or a function of (y_true, outputs)",
+    ", a metric from `coevo.metrics`, or a function of (y_true, y_pred)",
     ", or a list of arrays of gene indices",
+    "; or a `Strategy` object, which also says whether replacement is synchronous and ties go to "
+    "the trial",
+    " or objects, your own included",
 )  # what a command line cannot hold
 
 
 def describe() -> dict[str, str]:
-    """Return what the docstring of `Settings` says about each field, in one paragraph each."""
-    doc = inspect.cleandoc(Settings.__doc__ or "")
-    parts = re.split(r"^(\w+)\n(?=    )", doc.partition("----------\n")[2], flags=re.MULTILINE)
-    texts = {}
-    for name, text in zip(parts[1::2], parts[2::2], strict=True):
-        texts[name] = " ".join(text.split())
-        for part in _PYTHON_ONLY:
-            texts[name] = texts[name].replace(part, "")
+    """Return what is said about each setting, without what a command line cannot hold."""
+    texts = describe_settings()
+    for part in _PYTHON_ONLY:
+        texts = {name: text.replace(part, "") for name, text in texts.items()}
     return texts
 
 
@@ -100,7 +87,7 @@ def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
 def _parameter(field: Field[Any], text: str) -> inspect.Parameter:
     """Return the parameter that typer makes an option of."""
     dashed = field.name.replace("_", "-")
-    default = ESTIMATOR_DEFAULTS.get(field.name, _show(field.default))
+    default = _show(field.default)
     common: dict[str, Any] = {
         "help": f"{text} Default: {default}.".replace("[", "\\["),
         "rich_help_panel": "Settings of the search",
@@ -126,7 +113,7 @@ def _show(value: Any) -> str:
         return NO_LIMIT
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return (",".join(map(str, value)) or NO_LIMIT) if isinstance(value, tuple) else str(value)
 
 
 # ----------------------------------------------------------------------------------- reading values
@@ -164,9 +151,16 @@ def _sizes(argument: str, text: str) -> tuple[int, ...]:
     return tuple(int(_number(argument, part, "int")) for part in parts)
 
 
-def _reach(argument: str, text: str) -> float | tuple[float, ...]:
+def _range(argument: str, text: str) -> float | tuple[float, ...] | str:
+    if text == AUTO:
+        return text
     numbers = tuple(_number(argument, part, "float") for part in text.split(","))
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Cut at commas that are not within parentheses."""
+    return () if text.lower() == NO_LIMIT else tuple(re.findall(r"[^,(]+(?:\([^)]*\))?", text))
 
 
 def _number(argument: str, text: str, kind: str) -> int | float:
@@ -183,16 +177,20 @@ def _number(argument: str, text: str, kind: str) -> int | float:
 
 _READERS: dict[str, Callable[[str, str], Any]] = {
     "bool": _flag,
+    "bool | str": lambda argument, text: text if text == AUTO else _flag(argument, text),
     "int": lambda argument, text: _number(argument, text, "int"),
     "float": lambda argument, text: _number(argument, text, "float"),
     "tuple[int, ...]": _sizes,
-    "float | tuple[float, ...]": _reach,
-    "tuple[float, float]": _reach,
+    "float | str": lambda argument, text: (
+        text if text == AUTO else _number(argument, text, "float")
+    ),
+    "float | tuple[float, ...] | str": _range,
+    "Sequence[Any]": lambda argument, text: _names(text),
 }
 """How the text of an option is read, by the type of its field; other texts are names."""
 
 
 def check(settings: dict[str, Any]) -> None:
     """Raise if a setting is out of its range, before any work is done."""
-    # The measure may be one of scikit-learn's, which only the estimator knows.
+    # The metric may be one of scikit-learn's, which only the estimator knows.
     Settings(**{name: value for name, value in settings.items() if name != "fitness"})

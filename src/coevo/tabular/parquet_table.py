@@ -1,4 +1,4 @@
-"""Reads Parquet files, at once or in chunks, so that they look as CSV files would."""
+"""Parquet files as tables, with the same values as CSV files would have."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class ParquetTable(Table):
     missing: tuple[str, ...] = ()
 
     @classmethod
-    def look_at(cls, path: Path, missing: tuple[str, ...]) -> ParquetTable:
-        """Read what the file says about its columns."""
+    def open(cls, path: Path, missing: tuple[str, ...]) -> ParquetTable:
+        """Read the names of the columns."""
         arrow = _import_parquet()
         try:
             with arrow.ParquetFile(path) as file:
@@ -34,20 +34,20 @@ class ParquetTable(Table):
     def frames(
         self,
         columns: Sequence[str] | None = None,
-        texts: Collection[str] = (),
+        as_text: Collection[str] = (),
         n_rows: int | None = None,
     ) -> Iterator[Any]:
         """Yield data frames of these columns; see `Table.frames`."""
         pandas, arrow = import_pandas(), import_module("pyarrow")
         with _import_parquet().ParquetFile(self.path) as file:
-            # Batches end where the file's own groups of rows end, so "all" has to be put together.
+            # Batches end where the file's row groups end, so "all" has to be put together.
             size = n_rows or max(1, file.metadata.num_rows)
             names = None if columns is None else list(columns)
             parts = []
             for batch in file.iter_batches(size, columns=names):
                 part = pandas.DataFrame(
                     {
-                        name: self._column(batch.column(name), name in texts, arrow)
+                        name: self._column(batch.column(name), name in as_text, arrow)
                         for name in batch.schema.names
                     }
                 )
@@ -63,7 +63,7 @@ class ParquetTable(Table):
             )
 
     def _column(self, column: Any, is_text: bool, arrow: Any) -> Any:
-        """Return a column as numbers, or as texts with what stands for missing taken out."""
+        """Return a column as float64, or as text with NaN where missing."""
         types = arrow.types
         kind = column.type
         if types.is_dictionary(kind):
@@ -72,7 +72,7 @@ class ParquetTable(Table):
         are_numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
         if (are_numbers or types.is_null(kind)) and not is_text:
             return column.cast(arrow.float64()).to_numpy(zero_copy_only=False)
-        if types.is_boolean(kind):  # as CSV files of Python's have them
+        if types.is_boolean(kind):  # as pandas writes them to CSV
             texts = [None if value is None else str(value) for value in column.to_pylist()]
         else:
             try:

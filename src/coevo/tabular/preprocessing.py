@@ -1,9 +1,8 @@
-"""From columns to a network's inputs: scikit-learn's imputer and encoder, and how they are kept.
+"""From columns to a network's inputs: median imputation and one-hot encoding.
 
-What the transformers have learned is a few numbers and texts: a median for each column of numbers,
-the categories of each column of texts. These are saved as JSON in the model file; nothing of
-scikit-learn's is pickled. Transformers are made from them by fitting on a single row that consists
-of those very medians and categories.
+What scikit-learn's transformers learn is a median for each numeric column and the categories of
+each categorical one. These are saved as JSON in the model file; nothing is pickled. Transformers
+are rebuilt by fitting them on a single row that consists of those medians and categories.
 """
 
 from __future__ import annotations
@@ -20,44 +19,43 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from coevo.model import ModelError
-from coevo.network import Array
+from coevo._typing import Array
+from coevo.persistence.model import ModelError, is_name
 from coevo.tabular.columns import frame_of
 
 MISSING_TEXT = ""
-"""The category of missing texts."""
+"""The category of missing values."""
 
 
 def most_frequent(column: Any, max_categories: int) -> list[str]:
-    """Return the most frequent texts of a column in alphabetic order, "" for missing ones.
+    """Return the most frequent categories of a column in alphabetic order, "" for missing values.
 
-    All others are one more category: the one that none of the network's inputs is on for.
+    The others have no input of their own: all inputs of the column are 0 for them.
     """
     counts = Counter(column.fillna(MISSING_TEXT))
-    # Of texts that are as frequent as each other the alphabet decides, not the order of the rows.
+    # Ties are broken by the alphabet, not by the order of the rows.
     ranked = sorted(counts, key=lambda text: (-counts[text], text))
     return sorted(ranked[:max_categories])
 
 
 def make_transformer(
-    numbers: list[str], categories: Mapping[str, list[str]], impute: bool = True
+    numeric: list[str], categories: Mapping[str, list[str]], impute: bool = True
 ) -> ColumnTransformer:
     """Return the transformer of a data frame, not yet fitted.
 
     Parameters
     ----------
-    numbers
-        Columns of numbers: a missing one becomes the median.
+    numeric
+        Numeric columns; a missing value becomes the median.
     categories
-        Columns of texts, each with its categories: an input is 1 for the category that it stands
-        for and 0 for others.
+        The categories of each categorical column, an input each.
     impute
         Whether numbers may be missing.
     """
     parts = []
-    if numbers:
+    if numeric:
         imputer = SimpleImputer(strategy="median") if impute else "passthrough"
-        parts.append(("numbers", imputer, numbers))
+        parts.append(("numeric", imputer, numeric))
     if categories:
         encode = make_pipeline(
             SimpleImputer(strategy="constant", fill_value=MISSING_TEXT, keep_empty_features=True),
@@ -67,7 +65,7 @@ def make_transformer(
                 sparse_output=False,
             ),
         )
-        parts.append(("texts", encode, list(categories)))
+        parts.append(("categorical", encode, list(categories)))
     return ColumnTransformer(parts)
 
 
@@ -78,15 +76,13 @@ class Preprocessing:
     Parameters
     ----------
     medians
-        For each column of numbers what takes the place of a missing one; None if none may be
-        missing.
+        What takes the place of a missing value, by numeric column; None if none may be missing.
     categories
-        For each column of texts its categories.
+        The categories of each categorical column.
     target
-        What the predicted column is called; None if nobody said.
+        The name of the predicted column, None if unknown.
     ranges
-        For each column of numbers the smallest and the largest seen in training; empty if nobody
-        looked.
+        The smallest and the largest value in training, by numeric column; empty if unknown.
     """
 
     medians: dict[str, float | None]
@@ -96,13 +92,13 @@ class Preprocessing:
 
     @classmethod
     def of(cls, transformer: ColumnTransformer, target: str, inputs: Any) -> Preprocessing:
-        """Take what a fitted transformer has learned, and the ranges of the training rows."""
+        """Return what a fitted transformer has learned, and the ranges of the training rows."""
         medians: dict[str, float | None] = {}
         categories: dict[str, tuple[str, ...]] = {}
         for name, part, columns in transformer.transformers_:
-            if name == "numbers":
+            if name == "numeric":
                 medians = dict(zip(columns, map(float, part.statistics_), strict=True))
-            elif name == "texts":
+            elif name == "categorical":
                 known = part[-1].categories_
                 categories = {c: tuple(k) for c, k in zip(columns, known, strict=True)}
         ranges = {n: (float(inputs[n].min()), float(inputs[n].max())) for n in medians}
@@ -110,28 +106,28 @@ class Preprocessing:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are needed."""
+        """The columns that a table needs."""
         return [*self.medians, *self.categories]
 
     @property
     def feature_names(self) -> list[str]:
-        """What the network's inputs are called, in order."""
+        """The names of the network's inputs."""
         return [
             *self.medians,
             *(f"{name}={text}" for name, known in self.categories.items() for text in known),
         ]
 
     @property
-    def half_ranges(self) -> Array | None:
-        """How far each input of the network goes from its centre; None if nobody looked."""
+    def input_ranges(self) -> tuple[Array, Array] | None:
+        """The smallest and the largest value of each input in training; None if unknown."""
         if len(self.ranges) < len(self.medians):
             return None
-        n_texts = len(self.feature_names) - len(self.medians)
-        halves = [high / 2 - low / 2 for low, high in self.ranges.values()]
-        return np.array([*halves, *([0.5] * n_texts)])
+        n_encoded = len(self.feature_names) - len(self.medians)
+        low, high = np.array([*self.ranges.values(), *([(0.0, 1.0)] * n_encoded)]).T
+        return low, high
 
     def transformer(self) -> ColumnTransformer:
-        """Return a transformer that does what the one did which this was taken from."""
+        """Return the transformer, rebuilt."""
         impute = None not in self.medians.values()
         categories = {name: list(known) for name, known in self.categories.items()}
         row = {n: np.array([0.0 if m is None else m]) for n, m in self.medians.items()}
@@ -143,7 +139,7 @@ class Preprocessing:
     # --------------------------------------------------------------------------------------- saving
 
     def as_json(self) -> dict[str, Any]:
-        """Return this as values that JSON knows; lists, because the order counts."""
+        """Return this as JSON values; lists, because the order counts."""
         return {
             "target": self.target,
             "numbers": [[name, median] for name, median in self.medians.items()],
@@ -162,7 +158,7 @@ class Preprocessing:
         if not (
             isinstance(target, str | None)
             and all(_are_pairs(part) for part in (numbers, ranges, texts))
-            and all(isinstance(name, str) for name, _ in (*numbers, *texts))
+            and all(is_name(name) for name, _ in (*numbers, *texts))
         ):
             raise ModelError("its preprocessing is malformed")
         names = [name for name, _ in (*numbers, *texts)]

@@ -1,4 +1,4 @@
-"""Tells how a file is read: as CSV or as Parquet."""
+"""Opens a table: CSV or Parquet, by its content."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def open_table(
     delimiter: str | None = None,
     missing: Sequence[str] = (),
 ) -> Table:
-    """Look at a file and say how it is read.
+    """Return the table in a file, not yet read.
 
     Parameters
     ----------
     path
         A CSV file, gzipped or not, or a Parquet file; its content tells, not its name.
     encoding, delimiter
-        How a CSV file is written; found out if None.
+        How a CSV file is written; detected if None.
     missing
         Further texts that stand for a missing value.
     """
@@ -37,7 +37,7 @@ def open_table(
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}") from None
     if start == b"PAR1":
-        return ParquetTable.look_at(path, tuple(missing))
+        return ParquetTable.open(path, tuple(missing))
     if start == b"PK\x03\x04":
         raise TableError(f"{path} is a zip archive, as Excel's files are; save the table as CSV")
-    return CsvTable.look_at(path, encoding, delimiter, tuple(missing))
+    return CsvTable.open(path, encoding, delimiter, tuple(missing))

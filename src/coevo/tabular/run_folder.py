@@ -1,4 +1,4 @@
-"""A run folder: what a training leaves behind, and where each part lies."""
+"""The files of a run folder, which a training leaves behind."""
 
 from __future__ import annotations
 
@@ -11,43 +11,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coevo.checkpoint import previous_path
-from coevo.files import write_atomically
-from coevo.network import Array
+from coevo._typing import Array
+from coevo.persistence.atomic import write_atomically
+from coevo.persistence.checkpoint import previous_path
 
 MODEL = "model.safetensors"
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of a run.
-
-    Parameters
-    ----------
-    path
-        The folder.
-    """
+    """The folder of a run."""
 
     path: Path
 
     @property
     def settings(self) -> Path:
-        """What was asked for, with every default filled in."""
+        """The job, with every default filled in."""
         return self.path / "settings.toml"
 
     @property
     def checkpoint(self) -> Path:
-        """Where the search can go on from."""
+        """The state of the search, from which it can be resumed."""
         return self.path / "search.checkpoint"
 
     @property
     def model(self) -> Path:
-        """The network with the preprocessing of its inputs."""
+        """The network and its preprocessing."""
         return self.path / MODEL
 
     @property
     def metrics(self) -> Path:
-        """How good it is."""
+        """All figures of the run, as JSON."""
         return self.path / "metrics.json"
 
     @property
@@ -57,7 +51,7 @@ class RunFolder:
 
     @property
     def learning_curve(self) -> Path:
-        """The history as a picture."""
+        """The history as a figure."""
         return self.path / "learning_curve.png"
 
     @classmethod
@@ -82,18 +76,18 @@ class RunFolder:
         return folder
 
     def discard(self) -> None:
-        """Remove what a run that came to nothing has written, and nothing else."""
+        """Remove what a run that failed has written, and nothing else."""
         for file in (self.settings, self.checkpoint, previous_path(self.checkpoint)):
             file.unlink(missing_ok=True)
-        with suppress(OSError):  # somebody has put something there
+        with suppress(OSError):  # something else is in it
             self.path.rmdir()
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
-        """Write metrics.json."""
+        """Write the figures."""
         write_atomically(self.metrics, [json.dumps(metrics, indent=2, allow_nan=False).encode()])
 
     def write_history(self, columns: Mapping[str, Array]) -> None:
-        """Write history.csv."""
+        """Write the history, a row for each generation."""
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)
         lines = [",".join(columns), *(",".join(map(repr, row)) for row in rows), ""]
         write_atomically(self.history, ["\n".join(lines).encode()])

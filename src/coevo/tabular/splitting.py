@@ -1,10 +1,10 @@
-"""Holds rows out for the test, each class in proportion."""
+"""Holds rows out for the test, stratified by class."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from coevo.network import Array
+from coevo._typing import Array
 
 
 def hold_out(target: Array, fraction: float, seed: int, stratify: bool) -> tuple[Array, Array]:
@@ -15,18 +15,18 @@ def hold_out(target: Array, fraction: float, seed: int, stratify: bool) -> tuple
     target : array of shape (n_rows,)
         Labels or numbers.
     fraction
-        The part of the rows to test on.
+        The fraction of the rows to test on.
     seed
         The same seed gives the same rows.
     stratify
-        Whether to take that part of each label's rows. Of a label with few rows that may be none;
-        at least one is always trained on.
+        Whether to take that fraction of each label's rows. Of a label with few rows that may be
+        none; at least one is always trained on.
 
     Returns
     -------
     two integer arrays that together hold every row once
     """
-    # Not the stream that the search draws from, though both come from the run's seed.
+    # Another stream than the search's, from the same seed.
     rng = np.random.default_rng([seed, 0x7E57])
     groups = [np.arange(len(target))]
     if stratify:

@@ -1,4 +1,4 @@
-"""What is known of a table in a file before it is read, and what can be asked of it."""
+"""The interface of tables in files."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Table(ABC):
     path
         The file.
     names
-        What its columns are called, all different.
+        The names of its columns, all different.
     unnamed
-        Which of them have no name in the file and are called by their position.
+        Those that have no name in the file and are named by their position.
     repeated
-        Which occur several times in the file; the later ones got a number.
+        Those that occur several times in the file; the later ones got a number.
     notes
-        What had to be guessed, each in a sentence.
+        What was guessed, each in a sentence.
     """
 
     path: Path
@@ -45,7 +45,7 @@ class Table(ABC):
     def frames(
         self,
         columns: Sequence[str] | None = None,
-        texts: Collection[str] = (),
+        as_text: Collection[str] = (),
         n_rows: int | None = None,
     ) -> Iterator[Any]:
         """Yield data frames of these columns.
@@ -54,14 +54,14 @@ class Table(ABC):
         ----------
         columns
             Which to read; all if None.
-        texts
-            Which to take as texts, whatever they look like.
+        as_text
+            Which to read as text, whatever they look like.
         n_rows
             How many rows at a time; all of them in one frame if None.
         """
 
     def check_columns(self, needed: Sequence[str], why: str) -> None:
-        """Raise an error that names the columns which are needed and not there."""
+        """Raise an error that names the columns that are missing, and why they are needed."""
         lacking = [name for name in needed if name not in self.names]
         if lacking:
             raise TableError(
@@ -76,5 +76,5 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def import_pandas() -> Any:
-    """Return the module; it is slow to import, and a library's user may do without."""
+    """Return pandas, which is slow to import."""
     return import_module("pandas")

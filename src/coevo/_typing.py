@@ -1,0 +1,11 @@
+"""Types that modules of every floor share."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+StrPath = str | os.PathLike[str]

@@ -1,0 +1,1 @@
+"""The paper: networks, subpopulations, the search and what it asks of an engine."""

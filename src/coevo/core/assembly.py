@@ -1,0 +1,74 @@
+"""Builds the search that settings describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coevo._typing import Array
+from coevo.core.decomposition import Decomposition, RandomGroups
+from coevo.core.evaluator import Evaluator
+from coevo.core.extensions.archive import Archive
+from coevo.core.extensions.base import Extension
+from coevo.core.extensions.regrouping import Regrouping
+from coevo.core.inheritance import FullEvaluation, Inheritance, LimitedEvaluation
+from coevo.core.loop import Callback
+from coevo.core.search import Search
+from coevo.core.settings import Settings
+from coevo.core.state import SearchState, draw_state
+from coevo.core.strategy import CurrentToPBest
+
+
+def assemble(
+    evaluator: Evaluator,
+    decomposition: Decomposition,
+    settings: Settings,
+    callbacks: Sequence[Callback] = (),
+    state: SearchState | None = None,
+    initial_network: Array | None = None,
+) -> Search:
+    """Return a search, ready to run.
+
+    Parameters
+    ----------
+    evaluator
+        Measures fitness.
+    decomposition
+        The genes of each subpopulation; random groups are drawn here.
+    settings
+        What to build; "auto" is resolved as for a classifier.
+    callbacks, initial_network
+        As for `Search`.
+    state
+        Where to go on from; drawn if there is none.
+    """
+    settings = settings.resolved()
+    if state is None:
+        state, decomposition = draw_state(settings, decomposition, evaluator, initial_network)
+        if decomposition.is_random:
+            evaluator.regroup(decomposition)
+    # Groups are redrawn last: the least fit are removed by the fitness they competed with.
+    extensions = [*settings.extensions, *_extensions_of(settings)]
+    inheritance: Inheritance = FullEvaluation()
+    if settings.limited_evaluation:
+        inheritance = LimitedEvaluation(settings.decay)
+    return Search(
+        evaluator,
+        decomposition,
+        settings,
+        state,
+        inheritance=inheritance,
+        control=settings.control,
+        extensions=extensions,
+        callbacks=callbacks,
+        initial_network=initial_network,
+    )
+
+
+def _extensions_of(settings: Settings) -> list[Extension]:
+    """Return the extensions that other settings ask for."""
+    found: list[Extension] = []
+    if isinstance(settings.decomposition, RandomGroups):
+        found.append(Regrouping(settings.decomposition.redraw_every))
+    if isinstance(settings.strategy, CurrentToPBest) and settings.strategy.archive_rate > 0:
+        found.append(Archive(settings.strategy.archive_rate))
+    return found

@@ -1,0 +1,44 @@
+"""Control: the F and CR of each trial; in the paper they are fixed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from coevo._typing import Array
+from coevo.core.extensions.base import Extension
+
+if TYPE_CHECKING:
+    from coevo.core.schedule import Turn
+    from coevo.core.search import Search
+
+
+@dataclass
+class Control(Extension):
+    """An extension that chooses F and CR; it may learn in `after_block`."""
+
+    @abstractmethod
+    def draw(self, search: Search, turn: Turn) -> tuple[Array, Array]:
+        """Choose F and CR for the trials of a turn.
+
+        Returns
+        -------
+        two arrays of shape (k, len(turn.targets)): F in (0, 1] unless the user wants more, CR in
+        [0, 1]
+        """
+
+
+@dataclass
+class Fixed(Control):
+    """The paper's: the settings `scale_factor` and `crossover_rate` for everyone."""
+
+    name: ClassVar[str] = "fixed"
+
+    def draw(self, search: Search, turn: Turn) -> tuple[Array, Array]:
+        """Draw nothing."""
+        shape = (len(turn.subpopulations), len(turn.targets))
+        settings = search.settings
+        return np.full(shape, settings.scale_factor), np.full(shape, settings.crossover_rate)

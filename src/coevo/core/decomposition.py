@@ -1,0 +1,296 @@
+"""Decomposition: which genes form each subpopulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from coevo._typing import Array
+from coevo._validation import check_integer, check_name
+from coevo.core.component import Component, find_component
+from coevo.core.network import Architecture
+
+NAMES = ("whole", "layer", "neuron", "neuron_outgoing", "synapse", "random")
+"""The decompositions known by name."""
+
+_LONGEST_BLOCK = 4096  # subpopulations, so that their parents and trials take little memory at once
+
+Genes = slice | Array
+"""Where a subpopulation's genes lie in the genotype: a slice if they are neighbours."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """A partition of the genotype into subcomponents, one subpopulation each.
+
+    Parameters
+    ----------
+    name
+        One of `NAMES`, or "custom".
+    groups
+        The genes of each subpopulation, in the order in which the search visits them.
+    sizes
+        How many genes each subpopulation has.
+    layer_of_gene : integer array of shape (n_genes,)
+        The layer that each gene of the genotype belongs to.
+    layer_inputs
+        How many inputs the neurons of each layer have.
+    gene_order : integer array of shape (n_genes,), or None
+        The order of genes that random groups were cut from; None if the groups are not random.
+    """
+
+    name: str
+    groups: tuple[Genes, ...]
+    sizes: tuple[int, ...]
+    layer_of_gene: Array
+    layer_inputs: tuple[int, ...]
+    gene_order: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the groups are drawn at random."""
+        return self.gene_order is not None
+
+    def redraw(self, order: Array) -> Decomposition:
+        """Return as many groups of nearly equal size, cut from the genes in another order.
+
+        Within a group the genes are in the genotype's order. Groups come by their first layer and
+        size, so that there are few blocks.
+
+        Parameters
+        ----------
+        order : integer array of shape (n_genes,)
+            Every gene once.
+        """
+        return _cut(order, len(self), self.layer_of_gene, self.layer_inputs)
+
+    @cached_property
+    def first_layers(self) -> tuple[int, ...]:
+        """For each subpopulation, the first layer whose neurons it owns genes of."""
+        return tuple(int(self.layer_of_gene[group].min()) for group in self.groups)
+
+    @cached_property
+    def blocks(self) -> tuple[range, ...]:
+        """Runs of subpopulations that see the same inputs and have equally many genes.
+
+        A subpopulation's genes meet the activations below its first layer. In a run of
+        subpopulations with one first layer none can change those activations, so all of their
+        individuals can meet them together, in one matrix product. Very long runs are cut.
+        """
+        blocks: list[range] = []
+        start = 0
+        for i in range(1, len(self) + 1):
+            if (
+                i == len(self)
+                or i - start == _LONGEST_BLOCK
+                or self.first_layers[i] != self.first_layers[start]
+                or self.sizes[i] != self.sizes[start]
+            ):
+                blocks.append(range(start, i))
+                start = i
+        return tuple(blocks)
+
+    @cached_property
+    def genes_of_blocks(self) -> tuple[Array, ...]:
+        """For each block, which genes its k subpopulations own: arrays of shape (k, genes)."""
+        genes = np.arange(len(self.layer_of_gene))
+        return tuple(np.stack([genes[self.groups[i]] for i in block]) for block in self.blocks)
+
+    def compose(self, subpopulations: Sequence[Array], chosen: Array) -> Array:
+        """Put a network together from one individual of each subpopulation.
+
+        Parameters
+        ----------
+        subpopulations : arrays of shape (k, NP, genes), one for each block
+        chosen : integer array of shape (SP,)
+            Which individual of each subpopulation.
+
+        Returns
+        -------
+        array of shape (n_genes,)
+        """
+        network = np.empty(len(self.layer_of_gene), dtype=subpopulations[0].dtype)
+        blocks = zip(self.blocks, self.genes_of_blocks, subpopulations, strict=True)
+        for block, genes, individuals in blocks:
+            places = chosen[block.start : block.stop]
+            network[genes] = individuals[np.arange(len(block)), places]
+        return network
+
+
+@dataclass
+class RandomGroups(Component):
+    """Random groups of genes, drawn anew every few generations.
+
+    Parameters
+    ----------
+    size
+        Genes in a group; the sizes of groups differ by one at most.
+    redraw_every
+        Generations between two draws.
+    """
+
+    name: ClassVar[str] = "random"
+    size: int = 100
+    redraw_every: int = 10
+
+    def __post_init__(self) -> None:
+        check_integer("size", self.size, 1)
+        check_integer("redraw_every", self.redraw_every, 1)
+
+
+Given = str | RandomGroups | Sequence[Sequence[int] | Array]
+"""What a user may give as a decomposition."""
+
+
+def find_decomposition(given: Any) -> Given:
+    """Return a name of a fixed decomposition, a `RandomGroups` object, or the user's groups."""
+    if isinstance(given, RandomGroups):
+        return given
+    if isinstance(given, str):
+        if given.startswith(RandomGroups.name):
+            known = {RandomGroups.name: RandomGroups}
+            found = find_component("decomposition", given, known, RandomGroups)
+            assert isinstance(found, RandomGroups)
+            return found
+        check_name("decomposition", given, NAMES)
+    elif not isinstance(given, Sequence | np.ndarray) or getattr(given, "ndim", 1) == 0:
+        raise TypeError(
+            f"decomposition must be one of {', '.join(NAMES)}, or a list of arrays of gene "
+            f"indices, got {given!r}"
+        )
+    chosen: Given = given
+    return chosen
+
+
+def decompose(decomposition: Given, architecture: Architecture) -> Decomposition:
+    """Partition an architecture's genotype.
+
+    Parameters
+    ----------
+    decomposition
+        "whole" (one population of complete networks: DE and LEDE), "layer", "neuron" (one
+        subpopulation for each post-synaptic neuron, the paper's heuristic: CCDE and LECCDE),
+        "neuron_outgoing" (a neuron with the weights it feeds others by), "synapse" (one for each
+        weight and bias), "random", or a list of arrays of gene indices that together hold every
+        gene exactly once.
+    architecture
+        The network whose genes are partitioned.
+
+    Notes
+    -----
+    Random groups are neighbouring genes at first: the search draws them.
+    """
+    given = find_decomposition(decomposition)
+    if isinstance(given, RandomGroups):
+        n_genes = architecture.n_genes
+        n_groups = max(1, round(n_genes / given.size))
+        return _cut(np.arange(n_genes), n_groups, *_layers_of(architecture))
+    if not isinstance(given, str):
+        groups = _check_groups(given, architecture)
+        return _from_groups("custom", groups, architecture)
+    return _from_groups(given, _NAMED[given](architecture), architecture)
+
+
+def _layers(architecture: Architecture) -> list[Genes]:
+    return [slice(layer.start, layer.stop) for layer in architecture.layers]
+
+
+def _neurons(architecture: Architecture) -> list[Genes]:
+    return [
+        slice(start, start + layer.genes_per_neuron)
+        for layer in architecture.layers
+        for start in range(layer.start, layer.stop, layer.genes_per_neuron)
+    ]
+
+
+def _neurons_outgoing(architecture: Architecture) -> list[Genes]:
+    """Give every neuron its bias and its outgoing weights, the first layer its incoming ones too.
+
+    A weight between two hidden neurons could go to either; it goes to the one it comes from. Output
+    neurons have no outgoing weights, so that each has its bias left or, without hidden layers, what
+    "neuron" gives it.
+    """
+    matrices = architecture.matrices(np.arange(architecture.n_genes))
+    groups: list[Genes] = []
+    for depth, matrix in enumerate(matrices):
+        for neuron, incoming in enumerate(matrix):
+            own = incoming if depth == 0 else incoming[-1:]
+            outgoing = matrices[depth + 1][:, neuron] if depth + 1 < len(matrices) else own[:0]
+            groups.append(_as_slice(np.concatenate([own, outgoing])))
+    return groups
+
+
+_NAMED: dict[str, Callable[[Architecture], list[Genes]]] = {
+    "whole": lambda architecture: [slice(0, architecture.n_genes)],
+    "layer": _layers,
+    "neuron": _neurons,
+    "neuron_outgoing": _neurons_outgoing,
+    "synapse": lambda architecture: [slice(d, d + 1) for d in range(architecture.n_genes)],
+}
+
+
+def _from_groups(name: str, groups: list[Genes], architecture: Architecture) -> Decomposition:
+    layer_of_gene, layer_inputs = _layers_of(architecture)
+    sizes = tuple(layer_of_gene[group].size for group in groups)
+    return Decomposition(name, tuple(groups), sizes, layer_of_gene, layer_inputs)
+
+
+def _layers_of(architecture: Architecture) -> tuple[Array, tuple[int, ...]]:
+    """Return the layer of each gene, and how many inputs the layers' neurons have."""
+    genes_per_layer = [layer.stop - layer.start for layer in architecture.layers]
+    layer_of_gene = np.repeat(np.arange(len(genes_per_layer)), genes_per_layer)
+    return layer_of_gene, tuple(layer.n_inputs for layer in architecture.layers)
+
+
+def _cut(
+    order: Array, n_groups: int, layer_of_gene: Array, layer_inputs: tuple[int, ...]
+) -> Decomposition:
+    """Cut genes in some order into random groups; see `Decomposition.redraw`."""
+    parts = [np.sort(part) for part in np.array_split(order, n_groups)]
+    parts.sort(key=lambda part: (layer_of_gene[part[0]], -len(part)))
+    groups, sizes = tuple(map(_as_slice, parts)), tuple(map(len, parts))
+    return Decomposition("random", groups, sizes, layer_of_gene, layer_inputs, order)
+
+
+def _check_groups(
+    given: Sequence[Sequence[int] | Array], architecture: Architecture
+) -> list[Genes]:
+    """Turn the user's gene lists into groups, once they are known to be a partition."""
+    if len(given) == 0:
+        raise ValueError("decomposition must hold at least one group of gene indices")
+    groups = [np.asarray(group) for group in given]
+    for position, group in enumerate(groups):
+        if group.ndim != 1 or group.size == 0 or not np.issubdtype(group.dtype, np.integer):
+            raise ValueError(
+                f"decomposition[{position}] must be a non-empty one-dimensional array of integers, "
+                f"got dtype {group.dtype} and shape {group.shape}"
+            )
+    n_genes = architecture.n_genes
+    indices = np.concatenate(groups)
+    outside = indices[(indices < 0) | (indices >= n_genes)]
+    if outside.size:
+        raise ValueError(
+            f"decomposition names gene {outside[0]}; the network's genes are 0 to {n_genes - 1}"
+        )
+    times = np.bincount(indices, minlength=n_genes)
+    for wrong, what in ((times > 1, "more than once"), (times == 0, "in no group")):
+        if wrong.any():
+            raise ValueError(
+                f"decomposition must hold each of the {n_genes} genes exactly once; "
+                f"{wrong.sum()} of them are {what}, the first is gene {wrong.argmax()}"
+            )
+    return [_as_slice(group) for group in groups]
+
+
+def _as_slice(group: Array) -> Genes:
+    """Prefer a slice, which gives views where indices give copies."""
+    if (np.diff(group) == 1).all():
+        return slice(int(group[0]), int(group[-1]) + 1)
+    return group.astype(np.intp)

@@ -1,0 +1,1 @@
+"""What the paper does not have; each hooks into the search from outside."""

@@ -1,0 +1,111 @@
+"""The loop around a search's generations: callbacks, history, stopping, the best network."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from coevo.core.decomposition import Decomposition
+from coevo.core.evaluator import Evaluator
+from coevo.core.history import Generation
+from coevo.core.settings import Settings
+from coevo.core.state import SearchState
+from coevo.core.stopping import StopReason, on_interrupt, reached_criterion
+from coevo.runtime.jit import clock
+
+Callback = Callable[[Any], bool | None]
+"""Called with the search after each generation; a true answer ends the run."""
+
+
+class SearchLoop(ABC):
+    """A search that goes generation by generation; subclasses say what a generation is.
+
+    Iterate over it to go one generation at a time, or `run` it to the end.
+
+    Parameters
+    ----------
+    evaluator
+        Measures fitness.
+    decomposition
+        The genes of each subpopulation.
+    settings
+        Components are objects, nothing is "auto".
+    state
+        All that changes.
+    callbacks
+        Called with the search after each generation.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        decomposition: Decomposition,
+        settings: Settings,
+        state: SearchState,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.evaluator = evaluator
+        self.decomposition = decomposition
+        self.settings = settings
+        self.state = state
+        self.callbacks = tuple(callbacks)
+        self.stop_reason: StopReason | None = None
+        self._began = 0.0
+
+    @abstractmethod
+    def _initialise(self) -> None:
+        """Evaluate the first networks; the history has a generation 0 afterwards."""
+
+    @abstractmethod
+    def _evolve(self) -> None:
+        """Take one generation."""
+
+    def run(self) -> StopReason:
+        """Search until a stopping criterion is met; Ctrl-C is one."""
+
+        def ask_to_stop() -> None:
+            self.stop_reason = StopReason.INTERRUPTED
+
+        with on_interrupt(ask_to_stop):
+            for _ in self:
+                pass
+        assert self.stop_reason is not None
+        return self.stop_reason
+
+    def __iter__(self) -> Iterator[Generation]:
+        """Yield each generation once it is done."""
+        self.stop_reason = None
+        if self.state.evaluations == 0:
+            self._timed(self._initialise)
+        while not self._is_over():
+            self._timed(self._evolve)
+            answers = [callback(self) for callback in self.callbacks]  # all are told, then asked
+            if any(answers):
+                self.stop_reason = self.stop_reason or StopReason.CALLBACK
+            yield self.state.history.latest
+
+    def _record(self, validation_fitness: float) -> None:
+        state = self.state
+        state.history.append(
+            Generation(
+                state.generation,
+                state.evaluations,
+                state.seconds + clock() - self._began,
+                self.evaluator.evaluate_global_solution(),
+                float(validation_fitness),
+                state.best_validation,
+            )
+        )
+
+    def _timed(self, part: Callable[[], None]) -> None:
+        self._began = clock()
+        part()
+        self.state.seconds += clock() - self._began
+
+    def _is_over(self) -> bool:
+        state = self.state
+        self.stop_reason = self.stop_reason or reached_criterion(
+            self.settings, state.history.latest, state.best_generation
+        )
+        return self.stop_reason is not None

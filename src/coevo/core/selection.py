@@ -1,0 +1,167 @@
+"""Selection: which vectors stay in a subpopulation, and what represents it in the global solution.
+
+A contest has three parts: the offspring that challenge targets, the rule that decides, and the
+outcome. They are tuples of plain arrays, so that compiled loops take them as they are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coevo._typing import Array
+from coevo.runtime.jit import compiled, copy
+
+REPRESENTATIVES = ("auto", "best", "mean")
+"""What may represent a subpopulation in the global solution; see `Settings`."""
+
+STAYS, NOT_STAGED, IS_MEAN = -1, -2, -3  # answers of `select` besides a candidate's position
+
+
+class Offspring(NamedTuple):
+    """The trials of k neighbouring subpopulations and what they and their targets inherit.
+
+    Attributes
+    ----------
+    trials : array of shape (k, n_targets, genes)
+    first_target
+        Trial t competes with individual first_target + t.
+    inherited_by_targets, inherited_by_trials : arrays of shape (k, n_targets)
+        Fitness that is added to the measured one.
+    """
+
+    trials: Array
+    first_target: int
+    inherited_by_targets: Array
+    inherited_by_trials: Array
+
+
+class Rule(NamedTuple):
+    """What decides between target and trial, and what represents the subpopulation.
+
+    Attributes
+    ----------
+    measures_targets
+        Whether targets are measured as trials are (limited evaluation).
+    accepts_ties
+        Whether a trial that is exactly as fit as its target replaces it.
+    takes_means
+        Whether a subpopulation is represented by its mean, not by its fittest individual.
+    completes
+        Whether these are the subpopulations' last targets of the generation, so that
+        representatives are chosen.
+    """
+
+    measures_targets: bool
+    accepts_ties: bool
+    takes_means: bool
+    completes: bool
+
+
+class Outcome(NamedTuple):
+    """What selection changes, for k subpopulations.
+
+    Attributes
+    ----------
+    individuals : array of shape (k, NP, genes)
+    fitness : array of shape (k, NP)
+    champions : integer array of shape (k,)
+        The fittest individual of each subpopulation.
+    wins : boolean array of shape (k, NP)
+        Where a trial has replaced its target in this generation.
+    gains : array of shape (k, NP)
+        Adjusted fitness of a target's trial minus its own.
+    representatives : array of shape (k, genes)
+        The subpopulation's part of the global solution, where it has moved.
+    has_moved : boolean array of shape (k,)
+    """
+
+    individuals: Array
+    fitness: Array
+    champions: Array
+    wins: Array
+    gains: Array
+    representatives: Array
+    has_moved: Array
+
+
+def find_targets(offspring: Offspring, outcome: Outcome) -> Array:
+    """Return a view of the individuals that are challenged: (k, n_targets, genes)."""
+    first, n_targets = offspring.first_target, offspring.trials.shape[1]
+    return outcome.individuals[:, first : first + n_targets]
+
+
+def find_candidates(offspring: Offspring, rule: Rule, outcome: Outcome) -> tuple[Array, ...]:
+    """Return the vectors to be measured, (k, n, genes): the trials, then perhaps the targets."""
+    if rule.measures_targets:
+        return offspring.trials, find_targets(offspring, outcome)
+    return (offspring.trials,)
+
+
+@compiled
+def _average(individuals, mean):
+    mean[:] = 0
+    for j in range(len(individuals)):
+        individual = individuals[j]
+        for d in range(len(mean)):
+            mean[d] += individual[d]
+    for d in range(len(mean)):
+        mean[d] /= len(individuals)
+
+
+@compiled
+def select(offspring, rule, outcome, k, measured):
+    """Lines 30 to 40 of Algorithm 1 for the k-th subpopulation.
+
+    A trial replaces its target if its adjusted fitness Ft′ = inherited + measured is larger, or
+    equal if ties are accepted. A target that is not measured has what it inherited.
+
+    Parameters
+    ----------
+    offspring : Offspring
+    rule : Rule
+    outcome : Outcome
+        Changed in place.
+    k
+        Which of their subpopulations.
+    measured : array of shape (n_candidates,)
+        Fitness of the candidates.
+
+    Returns
+    -------
+    position among the candidates of the new representative; STAYS if it stays what it was,
+    IS_MEAN if it is the mean of the surviving candidates, NOT_STAGED if it is none of these
+    """
+    n_targets = offspring.trials.shape[1]
+    individuals, fitness, wins = outcome.individuals[k], outcome.fitness[k], outcome.wins[k]
+    for t in range(n_targets):
+        j = offspring.first_target + t
+        trial_fitness = offspring.inherited_by_trials[k, t] + measured[t]
+        target_fitness = offspring.inherited_by_targets[k, t]
+        if rule.measures_targets:
+            target_fitness += measured[n_targets + t]
+        outcome.gains[k, j] = trial_fitness - target_fitness
+        ties = trial_fitness == target_fitness
+        if trial_fitness > target_fitness or (ties and rule.accepts_ties):
+            copy(offspring.trials[k, t], individuals[j])
+            fitness[j] = trial_fitness
+            wins[j] = True
+        else:
+            fitness[j] = target_fitness
+    if not rule.completes:
+        return STAYS
+    fittest = fitness.argmax()
+    stays = fittest == outcome.champions[k] and not wins[fittest]
+    outcome.champions[k] = fittest
+    if rule.takes_means:
+        outcome.has_moved[k] = True
+        _average(individuals, outcome.representatives[k])
+        return IS_MEAN if rule.measures_targets and n_targets == len(individuals) else NOT_STAGED
+    if stays:
+        return STAYS
+    outcome.has_moved[k] = True
+    copy(individuals[fittest], outcome.representatives[k])
+    place = fittest - offspring.first_target
+    is_target = 0 <= place < n_targets
+    if not is_target or not (wins[fittest] or rule.measures_targets):
+        return NOT_STAGED
+    return place if wins[fittest] else n_targets + place

@@ -1,0 +1,95 @@
+"""Stopping criteria, and Ctrl-C as one of them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from coevo.core.history import Generation
+
+if TYPE_CHECKING:
+    from coevo.core.settings import Settings
+
+
+class StopReason(StrEnum):
+    """Why a run ended."""
+
+    MAX_EVALUATIONS = "max_evaluations"
+    MAX_GENERATIONS = "max_generations"
+    MAX_SECONDS = "max_seconds"
+    TARGET_FITNESS = "target_fitness"
+    PATIENCE = "patience"
+    CALLBACK = "callback"
+    INTERRUPTED = "interrupted"
+
+
+def reached_criterion(
+    settings: Settings, latest: Generation, best_generation: int
+) -> StopReason | None:
+    """Return the first stopping criterion that the latest generation meets, if any.
+
+    Parameters
+    ----------
+    settings
+        Holds the criteria.
+    latest
+        The generation that has just ended.
+    best_generation
+        The generation in which the best network was found.
+    """
+    criteria = (
+        (StopReason.TARGET_FITNESS, settings.target_fitness, latest.best_validation),
+        (StopReason.MAX_EVALUATIONS, settings.max_evaluations, latest.evaluations),
+        (StopReason.MAX_GENERATIONS, settings.max_generations, latest.generation),
+        (StopReason.MAX_SECONDS, settings.max_seconds, latest.seconds),
+        (StopReason.PATIENCE, settings.patience, latest.generation - best_generation),
+    )
+    for reason, limit, value in criteria:
+        if limit is not None and value >= limit:
+            return reason
+    return None
+
+
+def spent_share(settings: Settings, evaluations: int, generation: int) -> float:
+    """Return the share of the budget that has been used, from 0 to 1.
+
+    Seconds are left out, so that what depends on this is reproducible.
+
+    Parameters
+    ----------
+    settings
+        Hold the budget, `max_evaluations` or `max_generations` at least.
+    evaluations, generation
+        How far the search is.
+    """
+    budgets = ((settings.max_evaluations, evaluations), (settings.max_generations, generation))
+    return min(1.0, max(used / limit for limit, used in budgets if limit is not None))
+
+
+@contextmanager
+def on_interrupt(ask_to_stop: Callable[[], None]) -> Iterator[None]:
+    """Turn the first Ctrl-C into a request to stop after the generation; the second one raises.
+
+    Signals reach only the main thread; elsewhere nothing is changed. Nor is it if the process
+    ignores Ctrl-C, or if the handler was not installed by Python, as in a program that embeds it:
+    such a handler could not be put back.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) in (None, signal.SIG_IGN):
+        yield
+        return
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, previous)
+        ask_to_stop()
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -1,0 +1,111 @@
+"""Strategies of differential evolution, in the notation DE/mutation/crossover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
+from functools import partial
+
+from coevo._validation import check_flag, check_name, check_real
+from coevo.core.component import Component
+from coevo.core.operators import CROSSOVERS, MUTATIONS
+
+_SHORT = {"bin": "binomial", "exp": "exponential"}
+
+
+@dataclass
+class Strategy(Component):
+    """How trials are made, and when they replace their targets.
+
+    Parameters
+    ----------
+    mutation
+        rand/1 (the paper's), best/1, rand/2 or current-to-best/1; `CurrentToPBest` is a class of
+        its own.
+    crossover
+        binomial (the paper's) or exponential.
+    synchronous
+        Replace a subpopulation's individuals together after its last one, not one by one.
+    accept_ties
+        Let a trial that is exactly as fit as its target replace it; differential evolution then
+        drifts along plateaus, of which accuracy has many.
+    """
+
+    mutation: str = "rand/1"
+    crossover: str = "binomial"
+    synchronous: bool = True
+    accept_ties: bool = True
+
+    def __post_init__(self) -> None:
+        check_name("mutation", self.mutation, _MUTATIONS_OF_STRATEGY)
+        check_name("crossover", self.crossover, CROSSOVERS)
+        check_flag("synchronous", self.synchronous)
+        check_flag("accept_ties", self.accept_ties)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The mutation's name."""
+        return self.mutation
+
+    @property
+    def minimum_population_size(self) -> int:
+        """The random parents and the target must all be different individuals."""
+        return MUTATIONS[self.mutation].minimum_population_size
+
+    def count_best(self, population_size: int) -> int:
+        """Return how many of the fittest individuals a pbest is drawn from."""
+        return 1
+
+    def __str__(self) -> str:
+        """Return the mutation, and what is not at its default."""
+        changed = [
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in fields(self)
+            if f.name != "mutation" and f.default is not MISSING
+            and getattr(self, f.name) != f.default
+        ]  # fmt: skip
+        return f"{self.mutation}({', '.join(changed)})" if changed else self.mutation
+
+
+@dataclass
+class CurrentToPBest(Strategy):
+    """The mutation of JADE and SHADE: towards one of the fittest, away from replaced individuals.
+
+    Parameters
+    ----------
+    share
+        Share of a subpopulation that the pbest is drawn from, one individual at least.
+    archive_rate
+        Size of the archive of replaced individuals as a multiple of NP, 0 for none.
+    crossover, synchronous, accept_ties
+        As for `Strategy`.
+    """
+
+    mutation: str = field(default="current-to-pbest/1", init=False)
+    share: float = 0.1
+    archive_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_name("crossover", self.crossover, CROSSOVERS)
+        check_flag("synchronous", self.synchronous)
+        check_flag("accept_ties", self.accept_ties)
+        check_real("share", self.share, 0, 1)
+        check_real("archive_rate", self.archive_rate, 0)
+
+    def count_best(self, population_size: int) -> int:
+        """Return how many of the fittest individuals a pbest is drawn from."""
+        return max(1, round(self.share * population_size))
+
+
+_MUTATIONS_OF_STRATEGY = [name for name in MUTATIONS if name != "current-to-pbest/1"]
+
+STRATEGIES: dict[str, Callable[..., Strategy]] = {
+    **{name: partial(Strategy, name) for name in _MUTATIONS_OF_STRATEGY},
+    "current-to-pbest/1": CurrentToPBest,
+    **{
+        f"{name}/{short}": partial(Strategy, name, crossover)
+        for name in _MUTATIONS_OF_STRATEGY
+        for short, crossover in _SHORT.items()
+    },
+}
+"""The strategies by name; `rand/1` is short for `rand/1/bin`."""

@@ -1,0 +1,1 @@
+"""The speed of this machine, and whether coevo's requirements are met."""

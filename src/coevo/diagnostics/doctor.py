@@ -1,0 +1,135 @@
+"""Examines this machine: versions, BLAS, threads, speed, cached kernels."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from coevo.core import operators
+from coevo.diagnostics.baseline import sgemm_rate
+from coevo.diagnostics.environment import available_cores, machine, versions
+from coevo.runtime import threads
+from coevo.runtime.jit import watching
+from coevo.training.evolve import evolve
+
+EXTRAS = {
+    "pandas": "tables",
+    "pyarrow": "Parquet files, extra coevo[parquet]",
+    "onnx": "export, extra coevo[onnx]",
+    "distributed": "studies on a cluster, extra coevo[dask]",
+}
+"""Optional packages and their use."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The cache of compiled kernels, after a tiny run.
+
+    Parameters
+    ----------
+    compiled
+        Names of the kernels that the run had to compile.
+    seconds
+        Time of the run, with compilation.
+    folder
+        Where Numba caches kernels; None if it cannot.
+    """
+
+    compiled: tuple[str, ...]
+    seconds: float
+    folder: str | None
+
+
+def examine() -> dict[str, Any]:
+    """Return all findings as JSON values."""
+    optional: dict[str, str | None] = {}
+    for package in EXTRAS:
+        try:
+            optional[package] = version(package)
+        except PackageNotFoundError:
+            optional[package] = None
+    libraries = [
+        {key: library.get(key) for key in ("internal_api", "version", "num_threads", "filepath")}
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    ]
+    # SciPy may bring a second one; NumPy's does the matrix products.
+    libraries.sort(key=lambda library: "numpy" not in str(library["filepath"]))
+    kernels = try_kernels()
+    return {
+        "versions": versions(),
+        "optional": optional,
+        "machine": machine(threads.available_threads()),
+        "cores": available_cores(),
+        "blas": [
+            {key: value for key, value in library.items() if key != "filepath"}
+            for library in libraries
+        ],
+        "environment": {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if name.endswith("_NUM_THREADS") or name.startswith("NUMBA_")
+        },
+        "sgemm_flops": sgemm_rate(1.0, 1024),
+        "kernels": {
+            "compiled_now": list(kernels.compiled),
+            "seconds": kernels.seconds,
+            "folder": kernels.folder,
+        },
+    }
+
+
+def try_kernels() -> Kernels:
+    """Make a tiny run and record which kernels Numba compiles for it."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 3))
+    y = (X.sum(axis=1) > 0).astype(int)
+    compiled: list[str] = []
+    began = time.perf_counter()
+    with watching(compiled.append):
+        evolve(
+            X[:40], y[:40], X[40:], y[40:],
+            hidden_layer_sizes=(3,), batch_size=20, max_evaluations=500, seed=1,
+        )  # fmt: skip
+    return Kernels(tuple(compiled), time.perf_counter() - began, _cache_folder())
+
+
+def _cache_folder() -> str | None:
+    """Return the folder of the kernels' cache, None if there is none."""
+    stats = getattr(operators._cross_binomial, "stats", None)  # none with the compiler off
+    folder = None if stats is None else stats.cache_path
+    return None if folder is None else str(Path(folder).parent)
+
+
+def describe(findings: dict[str, Any]) -> list[str]:
+    """Return the findings as lines."""
+    host, kernels = findings["machine"], findings["kernels"]
+    lines = [f"{name:<14} {found}" for name, found in findings["versions"].items()]
+    lines += [
+        f"{name:<14} {found or 'not installed'} ({EXTRAS[name]})"
+        for name, found in findings["optional"].items()
+    ]
+    lines.append(f"{'machine':<14} {host['system']}, {host['processor']}, {host['cores']} cores")
+    for library in findings["blas"]:
+        lines.append(
+            f"{'BLAS':<14} {library['internal_api']} {library['version']}, "
+            f"{library['num_threads']} threads"
+        )
+    lines += [f"{'set':<14} {name}={value}" for name, value in findings["environment"].items()]
+    lines.append(f"{'SGEMM':<14} {findings['sgemm_flops'] / 1e9:.0f} GFLOP/s")
+    compiled, seconds = kernels["compiled_now"], kernels["seconds"]
+    if kernels["folder"] is None:
+        state = "not kept: each process compiles for itself (no folder can be written to)"
+    elif compiled:
+        state = f"{len(compiled)} compiled just now in {seconds:.0f} s, kept in {kernels['folder']}"
+    else:
+        state = f"cached in {kernels['folder']}; a tiny run took {seconds:.1f} s"
+    lines.append(f"{'kernels':<14} {state}")
+    return lines

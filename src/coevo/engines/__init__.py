@@ -1,0 +1,1 @@
+"""Who measures fitness: engines behind the Evaluator contract."""

@@ -1,0 +1,123 @@
+"""Hooks of a fit: scikit-learn's callbacks, where this version has them, and progress.
+
+scikit-learn's callbacks are experimental and came with version 1.9. Without them the mixin and the
+decorator here do nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from coevo.core.hooks import Hook, Run
+from coevo.core.search import Search
+from coevo.runtime.progress import Progress
+from coevo.training.progress import SearchProgress
+
+__all__ = ["CallbackSupportMixin", "FitTask", "ProgressHook", "most_generations", "with_callbacks"]
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    HAS_CALLBACKS = True
+    """Whether this version of scikit-learn has callbacks."""
+except ImportError:  # scikit-learn before 1.9
+    HAS_CALLBACKS = False
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for scikit-learn's."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method as it is."""
+        return method
+
+
+class FitTask(Hook):
+    """A fit as scikit-learn's callbacks see it: one task with a subtask for each generation.
+
+    Parameters
+    ----------
+    estimator
+        Being fitted.
+    data
+        The X, y and metadata that callbacks may ask for.
+    attributes
+        Returns the attributes that make a copy of the estimator ready to predict as if the fit had
+        ended now.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        data: dict[str, Any],
+        attributes: Callable[[Search], dict[str, Any]],
+    ) -> None:
+        self._told = {"estimator": estimator, **data}
+        self._attributes = attributes
+        self._context: Any = None
+
+    def begin(self, search: Search) -> None:
+        """Tell that the fit begins."""
+        if HAS_CALLBACKS:
+            estimator = self._told["estimator"]
+            self._context = estimator._init_callback_context(max_subtasks=most_generations(search))
+            self._context.call_on_fit_task_begin(**self._told)
+
+    def after_generation(self, search: Search) -> bool:
+        """Tell of a generation that has ended; return whether a callback wants to stop."""
+        if self._context is None or not getattr(self._told["estimator"], "_skl_callbacks", None):
+            return False
+        task = self._context.subcontext(task_name="generation")
+        task.call_on_fit_task_begin(**self._told)
+        return bool(
+            task.call_on_fit_task_end(
+                **self._told, reconstruction_attributes=lambda: self._attributes(search)
+            )
+        )
+
+    def finish(self) -> None:
+        """Tell that the estimator is ready."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(**self._told, reconstruction_attributes={})
+
+
+def most_generations(search: Search) -> int | None:
+    """Return how many generations a search can still take, None if nothing limits them."""
+    settings, state = search.settings, search.state
+    sizes = [settings.population_size, *(getattr(e, "final_size", None) for e in search.extensions)]
+    fewest = min(size for size in sizes if size is not None)
+    per_generation = len(search.decomposition) * fewest * (2 if settings.limited_evaluation else 1)
+    limits = []
+    if settings.max_generations is not None:
+        limits.append(settings.max_generations - state.generation)
+    if settings.max_evaluations is not None:
+        left = settings.max_evaluations - state.evaluations
+        limits.append(math.ceil(left / per_generation))
+    return max(0, min(limits)) if limits else None
+
+
+class ProgressHook(Hook):
+    """Shows how a fit goes, on a terminal, in a notebook or line by line; see `Progress`.
+
+    Parameters
+    ----------
+    verbose
+        Whether to show anything.
+    """
+
+    def __init__(self, verbose: bool | int) -> None:
+        self._progress = Progress("evolving", total=1, is_shown=bool(verbose))
+        self._follow = SearchProgress(self._progress)
+
+    def open(self, run: Run) -> None:
+        """Show that it begins, and when kernels are compiled."""
+        self._progress.__enter__()
+
+    def after_generation(self, search: Search) -> None:
+        """Show the generation."""
+        self._follow.after_generation(search)
+
+    def close(self) -> None:
+        """Take the display away."""
+        self._progress.__exit__()

@@ -1,1 +1,0 @@
-"""What this machine can do: how fast it evaluates, and whether all is in order."""

@@ -1,0 +1,118 @@
+"""The container of model files and checkpoints: arrays and texts in the safetensors format.
+
+A file holds the length of a JSON header, the header, and the arrays as plain bytes. Reading it
+executes nothing. The safetensors library checks the types, sizes and places of the arrays and
+refuses overlaps and gaps. This module adds what the library does not have: a header of at most
+4 MiB (the library: 100 MB), no repeated names (the library keeps the last) and no unknown fields
+(the library ignores them), all of it checked before the arrays are read into memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from coevo._typing import Array
+
+MAX_HEADER_BYTES = 4 * 2**20
+"""The longest header written or read; parsed JSON takes many times the memory of its text."""
+
+_ENTRY = {"dtype", "shape", "data_offsets"}
+_DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "F16", "U32", "I32", "F32", "U64", "I64", "F64"}
+
+
+class FileFormatError(ValueError):
+    """A file is damaged, of another kind, or newer than this version of coevo."""
+
+
+def pack(arrays: Mapping[str, Array], metadata: dict[str, str]) -> bytes:
+    """Return arrays and texts as the content of a safetensors file."""
+    content = safetensors.numpy.save(
+        {name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata
+    )
+    if int.from_bytes(content[:8], "little") > MAX_HEADER_BYTES:
+        raise ValueError(
+            f"names and other texts take more than {MAX_HEADER_BYTES} bytes, the most that a file "
+            "may hold"
+        )
+    return content
+
+
+def unpack(content: bytes) -> tuple[dict[str, str], dict[str, Array]]:
+    """Return the texts and the arrays of a safetensors file."""
+    length = read_header_length(content, len(content))
+    metadata, _ = read_header(content[8 : 8 + length])
+    try:
+        arrays = safetensors.numpy.load(content)
+    except (safetensors.SafetensorError, ValueError) as error:
+        # ValueError: more dimensions than NumPy has.
+        raise FileFormatError(f"its arrays cannot be read: {error}") from None
+    # Copies are aligned in memory and may be written to.
+    return metadata, {name: np.array(array) for name, array in arrays.items()}
+
+
+def read_header_length(first_bytes: bytes, size: int) -> int:
+    """Return the length of a file's header.
+
+    Parameters
+    ----------
+    first_bytes
+        At least the first 8 bytes of the file.
+    size
+        The size of the file.
+    """
+    if len(first_bytes) < 8:
+        raise FileFormatError(f"it ends after {len(first_bytes)} bytes")
+    length = int.from_bytes(first_bytes[:8], "little")
+    if length > min(MAX_HEADER_BYTES, size - 8):
+        raise FileFormatError(
+            f"its header would be {length} bytes long, but the file has {size} bytes and a header "
+            f"at most {MAX_HEADER_BYTES}"
+        )
+    return length
+
+
+def read_header(header: bytes) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """Return the texts of a header, and what it claims of each array.
+
+    The claims (`dtype`, `shape`, `data_offsets`) are unchecked: compare them with what is expected
+    before the arrays are read. `unpack` has the library check them.
+    """
+    try:
+        text = header.decode()
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"its header is not text: {error}") from None
+    entries = parse_json(text, "its header", dict)
+    metadata = entries.pop("__metadata__", {})
+    if not (isinstance(metadata, dict) and all(isinstance(v, str) for v in metadata.values())):
+        raise FileFormatError("its metadata is not a table of texts")
+    for name, entry in entries.items():
+        if not (isinstance(entry, dict) and set(entry) == _ENTRY):
+            raise FileFormatError(f"its entry for the array {name!r:.100} is malformed")
+        dtype = entry["dtype"]
+        if not (isinstance(dtype, str) and dtype in _DTYPES):
+            raise FileFormatError(f"the array {name!r:.100} has the unknown dtype {dtype!r:.100}")
+    return metadata, entries
+
+
+def parse_json(text: str, what: str, kind: type) -> Any:
+    """Return the value of a JSON text, of the Python type `kind`; `what` names it in errors."""
+
+    def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        table = dict(pairs)
+        if len(table) < len(pairs):
+            raise ValueError("a name occurs twice")
+        return table
+
+    try:
+        value = json.loads(text, object_pairs_hook=refuse_repeats)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{what} is not valid JSON: {error}") from None
+    if type(value) is not kind:
+        raise FileFormatError(f"{what} is not a JSON {kind.__name__}")
+    return value

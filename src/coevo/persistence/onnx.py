@@ -1,0 +1,252 @@
+"""Networks as ONNX graphs, for programs that know nothing of Python.
+
+`GraphBuilder` makes every graph of the package. Needs the extra `coevo[onnx]`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coevo._typing import Array, StrPath
+from coevo._version import __version__
+from coevo.core.network import Network
+from coevo.persistence.atomic import write_atomically
+
+if TYPE_CHECKING:
+    import onnx
+    from sklearn.base import BaseEstimator
+
+OPSET = 17
+"""The version of ONNX's operators that graphs use."""
+
+_ML_DOMAIN, _ML_OPSET = "ai.onnx.ml", 3
+_IR_VERSION = 8  # as old as the operators, so that runtimes of that age can read it
+_OPERATORS = {
+    "tanh": "Tanh",
+    "sigmoid": "Sigmoid",
+    "relu": "Relu",
+    "sign": "Sign",
+    "identity": "Identity",
+}
+
+
+@runtime_checkable
+class Trained(Protocol):
+    """A network and its classes, such as a run's result or a model read from a file."""
+
+    @property
+    def network(self) -> Network:
+        """The network."""
+        ...
+
+    @property
+    def classes(self) -> Array | None:
+        """The label of each output; None for regression."""
+        ...
+
+
+def export_onnx(
+    network: Network | Trained | BaseEstimator,
+    path: StrPath | None = None,
+    *,
+    classes: ArrayLike | None = None,
+) -> onnx.ModelProto:
+    """Return a network as an ONNX model, and write it to a file if there is a path.
+
+    The graph computes in the network's dtype. Its input is `input`, of shape (n_instances,
+    n_inputs). With classes its outputs are `label`, of shape (n_instances,), the class of the
+    largest logit, the first one if tied, and `probabilities`, of shape (n_instances, n_classes),
+    the softmax of the logits. Without classes it has one output, `output`, of shape (n_instances,
+    n_outputs).
+
+    Parameters
+    ----------
+    network
+        The network, or a run's result, a model read from a file or a fitted estimator, which know
+        their classes. A scikit-learn pipeline that ends in one of coevo's estimators works too if
+        skl2onnx is installed; its input is in float32.
+    path
+        The file, by custom ending in .onnx.
+    classes : array of shape (n_outputs,)
+        The label of each output: whole numbers, numbers, booleans or texts.
+
+    Raises
+    ------
+    ImportError
+        If onnx is not installed.
+    """
+    if not isinstance(network, Network | Trained):
+        if not hasattr(network, "network_"):
+            from coevo.persistence.onnx_pipeline import export_pipeline  # noqa: PLC0415 - an extra
+
+            return export_pipeline(network, path)
+        classes = getattr(network, "classes_", None) if classes is None else classes
+        network = network.network_
+    elif not isinstance(network, Network):
+        classes = network.classes if classes is None else classes
+        network = network.network
+    assert isinstance(network, Network)
+    builder = GraphBuilder()
+    number = builder.tensor_type(network.genotype.dtype)
+    builder.declare_input("input", number, network.architecture.n_inputs)
+    builder.add_answer(network, "input", None if classes is None else np.asarray(classes))
+    return builder.build("network", path)
+
+
+class GraphBuilder:
+    """Collects the nodes and constants of a graph.
+
+    Parameters
+    ----------
+    prefix
+        What the names of nodes and constants begin with, so that parts of a graph do not clash.
+
+    Attributes
+    ----------
+    nodes : list of onnx.NodeProto
+        In the order in which they are computed.
+    constants : list of onnx.TensorProto
+        The graph's initializers.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self._onnx = _import_onnx()
+        self._prefix = prefix
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+
+    def tensor_type(self, dtype: Any) -> int:
+        """Return ONNX's number for a NumPy dtype; texts are objects."""
+        return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        """Add a node and return the name of its output."""
+        self.nodes.append(self._onnx.helper.make_node(operator, inputs, [output], **attributes))
+        return output
+
+    def add_constant(self, name: str, values: Array) -> str:
+        """Add a constant and return its name."""
+        array = np.ascontiguousarray(values)
+        self.constants.append(self._onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def declare_input(self, name: str, tensor_type: int, *shape: int) -> None:
+        """Declare an input of shape (n_instances, *shape)."""
+        self._inputs.append(self._declare(name, tensor_type, *shape))
+
+    def add_network(self, network: Network, input_name: str, output_name: str) -> None:
+        """Add the layers of a network, from its inputs to its logits."""
+        below = input_name
+        for layer, (weights, biases) in enumerate(
+            zip(network.weights, network.biases, strict=True)
+        ):
+            is_output = layer == len(network.weights) - 1
+            architecture = network.architecture
+            activation = architecture.output_activation if is_output else architecture.activation
+            name = f"{self._prefix}layers.{layer}"
+            constants = [
+                self.add_constant(f"{name}.weight", weights),
+                self.add_constant(f"{name}.bias", biases),
+            ]
+            self.add("Gemm", [below, *constants], f"{name}.pre_activation", transB=1)
+            below = self.add(
+                _OPERATORS[activation],
+                [f"{name}.pre_activation"],
+                output_name if is_output else f"{name}.activation",
+            )
+
+    def add_classes(self, classes: Array, logits: str, label: str, probabilities: str) -> int:
+        """Add what turns logits into labels and probabilities; return the labels' tensor type.
+
+        Parameters
+        ----------
+        classes : array of shape (n_outputs,)
+            The label of each output.
+        logits, label, probabilities
+            What these are called in the graph.
+        """
+        labels = self.add_constant(f"{self._prefix}classes", _as_tensor(classes))
+        self.add("Softmax", [logits], probabilities, axis=-1)
+        # ArgMax takes the first of equal ones unless told otherwise, as the network does.
+        index = f"{self._prefix}class_index"
+        self.add("ArgMax", [logits], index, axis=-1, keepdims=0)
+        self.add("Gather", [labels, index], label, axis=0)
+        return self.constants[-1].data_type
+
+    def add_answer(self, network: Network, input_name: str, classes: Array | None) -> list[str]:
+        """Add a network and declare the graph's outputs; return their names.
+
+        These are `label` and `probabilities`, or `output` if there are no classes.
+        """
+        number, n_outputs = (
+            self.tensor_type(network.genotype.dtype), network.architecture.n_outputs,
+        )  # fmt: skip
+        if classes is None:
+            self.add_network(network, input_name, "output")
+            self._outputs = [self._declare("output", number, n_outputs)]
+        else:
+            if classes.shape != (n_outputs,):
+                raise ValueError(
+                    f"classes must have shape ({n_outputs},), one label for each output, got shape "
+                    f"{classes.shape}"
+                )
+            logits = f"{self._prefix}logits"
+            self.add_network(network, input_name, logits)
+            kind = self.add_classes(classes, logits, "label", "probabilities")
+            self._outputs = [
+                self._declare("label", kind),
+                self._declare("probabilities", number, n_outputs),
+            ]
+        return [output.name for output in self._outputs]
+
+    def build(self, name: str, path: StrPath | None = None) -> onnx.ModelProto:
+        """Return the checked model, and write it to a file if there is a path."""
+        helper = self._onnx.helper
+        opsets = [helper.make_opsetid("", OPSET)]
+        if any(node.domain == _ML_DOMAIN for node in self.nodes):
+            opsets.append(helper.make_opsetid(_ML_DOMAIN, _ML_OPSET))
+        model: onnx.ModelProto = helper.make_model(
+            helper.make_graph(self.nodes, name, self._inputs, self._outputs, self.constants),
+            producer_name="coevo",
+            producer_version=__version__,
+            ir_version=_IR_VERSION,
+            opset_imports=opsets,
+        )
+        self._onnx.checker.check_model(model, full_check=True)
+        if path is not None:
+            write_atomically(path, [model.SerializeToString()])
+        return model
+
+    def _declare(self, name: str, tensor_type: int, *shape: int) -> Any:
+        helper = self._onnx.helper
+        return helper.make_tensor_value_info(name, tensor_type, ["n_instances", *shape])
+
+
+def _as_tensor(classes: Array) -> Array:
+    """Return labels with a dtype that ONNX knows; texts are objects there."""
+    if classes.dtype.kind in "biuf":
+        return classes
+    if all(isinstance(label, str) for label in classes):
+        return np.array([str(label) for label in classes], dtype=object)
+    if classes.dtype.kind == "O":
+        alike = np.array(classes.tolist())
+        if alike.dtype.kind in "biuf" and len({type(label) for label in classes}) == 1:
+            return alike
+    raise TypeError(f"ONNX needs labels that are all numbers or all texts, got {classes!r:.200}")
+
+
+def _import_onnx() -> Any:
+    try:
+        for part in ("checker", "helper", "numpy_helper"):
+            import_module(f"onnx.{part}")  # an extra, and slow to import
+        return import_module("onnx")
+    except ImportError as error:
+        raise ImportError(
+            "exporting to ONNX needs the package onnx: pip install 'coevo[onnx]'"
+        ) from error

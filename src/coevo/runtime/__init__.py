@@ -1,0 +1,1 @@
+"""How the machine is used: compiled kernels, threads, random streams."""

@@ -1,0 +1,102 @@
+"""The on-disk cache of compiled kernels: Numba's, made safe against stale and damaged files.
+
+Numba stamps a kernel's cache with the age of its own source file only, so that a change in a
+function that the kernel calls, in another file, goes unnoticed. Here the stamp is a digest of all
+sources that kernels are compiled from. Files carry a checksum: one that is cut or damaged is
+removed and the kernel compiled anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import pickle  # Numba's own format, in the folder of its cache
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+logger = logging.getLogger("coevo")
+
+_CHECKSUM_BYTES = 32
+
+
+@cache
+def digest_sources() -> str:
+    """Return a digest of all sources of the package that kernels may be compiled from."""
+    sha = hashlib.sha256()
+    package = Path(__file__).parents[1]
+    for folder in ("core", "engines", "runtime"):
+        for path in sorted((package / folder).rglob("*.py")):
+            sha.update(str(path.relative_to(package)).encode())
+            sha.update(path.read_bytes())
+    return sha.hexdigest()
+
+
+class _CheckedFile(IndexDataCacheFile):
+    """Numba's cache files with a checksum in front."""
+
+    def _dump(self, obj: Any) -> bytes:
+        data: bytes = super()._dump(obj)
+        return hashlib.sha256(data).digest() + data
+
+    def _load_data(self, name: str) -> Any:
+        return _unpack(Path(self._data_path(name)).read_bytes())
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            content = Path(self._index_path).read_bytes()
+        except FileNotFoundError:
+            return {}
+        stamp, overloads = _unpack(content)
+        return overloads if stamp == self._source_stamp else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        with self._open_for_write(self._index_path) as file:
+            file.write(self._dump((self._source_stamp, overloads)))
+
+    def discard(self) -> None:
+        """Remove the files of this kernel."""
+        pattern = self._data_name_pattern.format(number=0).removesuffix("0.nbc") + "*"
+        for path in Path(self._cache_path).glob(pattern):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _unpack(content: bytes) -> Any:
+    checksum, data = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
+    if hashlib.sha256(data).digest() != checksum:
+        raise ValueError("the checksum does not match")
+    return pickle.loads(data)
+
+
+class KernelCache(FunctionCache):
+    """The cache of one kernel."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        stamp = f"{numba.__version__} {digest_sources()}"
+        self._file = _CheckedFile(self._cache_path, self._impl.filename_base, stamp)
+        self._cache_file = self._file
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load a compiled kernel, None if there is none or it cannot be read."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # whatever a damaged file leads to
+            logger.debug("%s: the cached kernel cannot be read (%r)", self._name, error)
+            self._file.discard()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save a compiled kernel; without it, the next process compiles again."""
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            logger.debug("%s: the kernel cannot be cached (%r)", self._name, error)
+            self._file.discard()
+            with suppress(Exception):
+                super().save_overload(sig, data)

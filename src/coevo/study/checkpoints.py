@@ -1,0 +1,45 @@
+"""Where the runs of a study keep their checkpoints: a folder beside the store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from coevo.diagnostics.environment import versions
+from coevo.study.run import BACKPROP, Run
+
+
+class CheckpointFolder:
+    """Names the checkpoint of each run, and removes it when the run has ended.
+
+    Parameters
+    ----------
+    store
+        Path of the store. A store in memory has no checkpoints.
+    """
+
+    def __init__(self, store: str) -> None:
+        self._folder = None if store == ":memory:" else Path(f"{store}.checkpoints")
+
+    def path_of(self, run: Run) -> Path | None:
+        """Return the file for a run's checkpoint, None for a run that has none.
+
+        The name contains a digest of the library versions, so that no run goes on under other
+        versions than it began with. Backpropagation is short, and a trace is not part of a
+        checkpoint.
+        """
+        if self._folder is None or run.variant == BACKPROP or run.traces:
+            return None
+        digest = hashlib.sha256(json.dumps(versions()).encode()).hexdigest()[:8]
+        return self._folder / f"{run.key}-{digest}.checkpoint"
+
+    def remove(self, run: Run) -> None:
+        """Remove all files of a run, and the folder with the last of them."""
+        if self._folder is None:
+            return
+        for path in self._folder.glob(f"{run.key}-*"):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):  # there are others
+            self._folder.rmdir()

@@ -1,0 +1,119 @@
+"""Does one run of a study."""
+
+from __future__ import annotations
+
+import traceback
+from functools import lru_cache, partial
+from pathlib import Path
+
+from coevo.core.settings import Settings
+from coevo.core.stopping import StopReason
+from coevo.datasets import Dataset, Part, Split, load, split
+from coevo.diagnostics.environment import machine, versions
+from coevo.persistence.checkpoint import (
+    CheckpointError,
+    CheckpointInUseError,
+    CheckpointMismatchError,
+)
+from coevo.persistence.checkpoint_hook import Checkpoint
+from coevo.runtime import threads
+from coevo.study.backprop import train_by_backprop
+from coevo.study.run import BACKPROP, Failure, Outcome, Run
+from coevo.study.trace import Trace
+from coevo.training.evolve import evolve
+from coevo.training.result import Result
+
+CHECKPOINT_SECONDS = 30.0
+"""Time between two checkpoints of a run."""
+
+
+def perform(run: Run, n_threads: int = 1, checkpoint: Path | None = None) -> Outcome:
+    """Do a run.
+
+    Parameters
+    ----------
+    run
+        What to do.
+    n_threads
+        Number of cores. The result depends on it only through the BLAS library's rounding.
+    checkpoint
+        File to go on from, if it exists, and to write checkpoints to. The caller removes it.
+    """
+    parts = _split(run)
+    if run.variant == BACKPROP:
+        return train_by_backprop(run, parts, n_threads)
+    trace = Trace(parts) if run.traces else None
+    result = _evolve(run, parts, n_threads, trace, checkpoint)
+    if result.stop_reason is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt  # an interrupted search is not the run's result
+
+    def accuracy(part: Part) -> float:
+        return float((result.predict(part.inputs) == part.labels).mean())
+
+    with threads.limit_products(n_threads):
+        train, validation, test = map(accuracy, (parts.train, parts.validation, parts.test))
+    return Outcome(
+        train=train,
+        validation=validation,
+        test=test,
+        evaluations=result.evaluations,
+        generations=result.generations,
+        seconds=result.seconds,
+        stop_reason=str(result.stop_reason),
+        history=result.history.rows,
+        trace=trace.rows if trace else None,
+        versions=versions(),
+        machine=machine(n_threads),
+    )
+
+
+def _evolve(
+    run: Run, parts: Split, n_threads: int, trace: Trace | None, checkpoint: Path | None
+) -> Result:
+    start = partial(
+        evolve,
+        parts.train.inputs,
+        parts.train.labels,
+        parts.validation.inputs,
+        parts.validation.labels,
+        Settings(**{**run.settings, "seed": run.seed, "n_threads": n_threads}),
+        callbacks=[trace] if trace else [],
+    )
+    if checkpoint is None:
+        return start()
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+
+    def resume() -> Result:
+        return start(
+            checkpoint=Checkpoint(checkpoint, resume=True, every_seconds=CHECKPOINT_SECONDS)
+        )
+
+    try:
+        return resume()
+    except CheckpointInUseError:
+        # The process that lost its lease on this run is still alive. Only one result is stored.
+        return start()
+    except (CheckpointError, CheckpointMismatchError):
+        for path in checkpoint.parent.glob(f"{checkpoint.name}*"):
+            path.unlink(missing_ok=True)
+        return resume()
+
+
+def attempt(run: Run, n_threads: int = 1, checkpoint: Path | None = None) -> Outcome | Failure:
+    """Do a run and return an error as a Failure, so that it does not stop the study."""
+    try:
+        return perform(run, n_threads, checkpoint)
+    except Exception as error:
+        message = " ".join(f"{type(error).__name__}: {error}".split("\n", 1)[0].split())
+        return Failure(message, traceback.format_exc())
+
+
+def _split(run: Run) -> Split:
+    dataset = _load(run.dataset, run.selection)
+    return split(dataset, run.seed, run.by_group, official_test=run.official_test)
+
+
+@lru_cache(maxsize=1)
+def _load(name: str, selection: str) -> Dataset:
+    # Runs come experiment by experiment, so one cached data set saves nearly all the reading.
+    return load(name, selection)

@@ -1,0 +1,206 @@
+"""Predictions of a saved model for the rows of a table, a chunk at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+
+from coevo._typing import Array
+from coevo.core.responses import softmax
+from coevo.estimators.scaling import run
+from coevo.persistence import model
+from coevo.persistence.model import Model, ModelError
+from coevo.tabular.columns import as_numbers, as_texts, check_finite, frame_of
+from coevo.tabular.preprocessing import Preprocessing, inputs_of
+from coevo.tabular.run_folder import find_model
+from coevo.tabular.table import Table, TableError, import_pandas
+
+CHUNK = 20_000
+"""Rows of a table that are held at once."""
+
+
+class UnknownCategories:
+    """Counts the categories in a table that a model has no input for."""
+
+    def __init__(self) -> None:
+        self._n_rows: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+
+    def count(self, name: str, texts: Array, known: tuple[str, ...]) -> None:
+        """Count the rows of a column, NaN where missing, whose category is not known."""
+        unknown = Counter(texts.tolist())
+        for text in (np.nan, *known):
+            del unknown[text]
+        if unknown:
+            self._n_rows[name] += unknown.total()
+            self._examples.setdefault(name, next(iter(unknown)))
+
+    def notes(self) -> Iterator[str]:
+        """Yield a sentence for each column that has some."""
+        for name, n_rows in self._n_rows.items():
+            rows, are = ("1 row has", "is") if n_rows == 1 else (f"{n_rows} rows have", "are")
+            yield (
+                f"{rows} an unknown category in column {name!r}, such as "
+                f"{self._examples[name]!r}, and {are} predicted without it"
+            )
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A model with its preprocessing, and the file it was read from."""
+
+    path: Path
+    model: Model
+    preprocessing: Preprocessing
+
+    @classmethod
+    def load(cls, given: Path) -> TableModel:
+        """Read a model file, or the one in a run folder."""
+        path = find_model(given)
+        loaded = model.load(path)
+        n_inputs = loaded.network.architecture.n_inputs
+        if loaded.preprocessing is not None:
+            try:
+                preprocessing = Preprocessing.from_json(loaded.preprocessing)
+                if len(preprocessing.feature_names) != n_inputs:
+                    raise ModelError("its preprocessing does not fit its network")
+            except ModelError as error:
+                raise ModelError(f"{path} is not a good model file: {error}") from None
+        elif loaded.feature_names is not None:
+            # Saved by an estimator that was fitted on a data frame of numeric columns.
+            preprocessing = Preprocessing(dict.fromkeys(loaded.feature_names), {})
+        else:
+            raise ValueError(
+                f"{path} does not know the names of its {n_inputs} inputs, so it cannot predict a "
+                "table; coevo.persistence.model.load reads it in Python"
+            )
+        return cls(path, loaded, preprocessing)
+
+    @cached_property
+    def _transformer(self) -> ColumnTransformer:
+        return self.preprocessing.transformer()
+
+    def check(self, table: Table) -> None:
+        """Raise unless a table has the columns that are needed."""
+        table.check_columns(self.preprocessing.columns, f"which {self.path} needs")
+
+    def inputs(
+        self,
+        frame: Any,
+        path: object,
+        first_row: int = 0,
+        unknown: UnknownCategories | None = None,
+    ) -> Array:
+        """Return the network's inputs, (n_rows, n_inputs), of a frame of a table.
+
+        Parameters
+        ----------
+        frame
+            Some rows of the table.
+        path, first_row
+            The table's file and the number of rows before these, for messages.
+        unknown
+            Counts unknown categories.
+        """
+        columns: dict[str, Array] = {}
+        for name, median in self.preprocessing.medians.items():
+            numbers, is_wrong = as_numbers(frame[name])
+            if is_wrong.any():
+                row = int(is_wrong.argmax())
+                raise TableError(
+                    f"column {name!r} of {path} must hold numbers and holds "
+                    f"{frame[name].iloc[row]!r} in row {first_row + row + 1}"
+                )
+            check_finite(numbers, name, path)
+            if median is None and np.isnan(numbers).any():
+                row = int(np.isnan(numbers).argmax())
+                raise TableError(
+                    f"column {name!r} of {path} has no value in row {first_row + row + 1}, and the "
+                    "model does not know what to put there"
+                )
+            columns[name] = numbers
+        for name, known in self.preprocessing.categories.items():
+            columns[name] = as_texts(frame[name])
+            if unknown is not None:
+                unknown.count(name, columns[name], known)
+        return inputs_of(self._transformer, frame_of(columns))
+
+    def predict(
+        self,
+        table: Table,
+        keep: Sequence[str] = (),
+        with_probabilities: bool = False,
+        unknown: UnknownCategories | None = None,
+    ) -> Iterator[Any]:
+        """Yield data frames of predictions, `CHUNK` rows at a time.
+
+        Parameters
+        ----------
+        table
+            The table.
+        keep
+            Columns of it to copy.
+        with_probabilities
+            Whether to add a column for each class, the softmax of the logits.
+        unknown
+            Counts unknown categories.
+        """
+        pandas = import_pandas()
+        classes = self.model.classes
+        if with_probabilities and classes is None:
+            raise ValueError(f"{self.path} predicts numbers, which have no probabilities")
+        name = "prediction"
+        as_text = {*self.preprocessing.categories, *keep} - set(self.preprocessing.medians)
+        needed = list(dict.fromkeys([*self.preprocessing.columns, *keep]))
+        n_rows = 0
+        for frame in table.frames(needed, as_text, CHUNK):
+            if len(frame) == 0:
+                continue
+            outputs = run(self.model.network, self.inputs(frame, table.path, n_rows, unknown))
+            n_rows += len(frame)
+            columns: dict[str, Any] = {kept: frame[kept].to_numpy() for kept in keep}
+            if classes is not None:
+                columns[name] = classes[outputs.argmax(axis=1)]
+                if with_probabilities:
+                    values = softmax(outputs).T
+                    columns |= {f"probability {c}": v for c, v in zip(classes, values, strict=True)}
+            elif outputs.shape[1] == 1:
+                columns[name] = outputs[:, 0]
+            else:
+                columns |= {f"{name} {k}": v for k, v in enumerate(outputs.T, start=1)}
+            yield pandas.DataFrame(columns)
+        if n_rows == 0:
+            raise TableError(f"{table.path} has column names but no rows")
+
+
+def csv_chunks(frames: Iterator[Any], escape_formulas: bool = False) -> Iterator[bytes]:
+    """Yield the bytes of a CSV file with one header, made of data frames.
+
+    Parameters
+    ----------
+    frames
+        Data frames with the same columns.
+    escape_formulas
+        Whether to put an apostrophe before texts that a spreadsheet would run as a formula.
+    """
+    for number, frame in enumerate(frames):
+        if escape_formulas:
+            frame = frame.rename(columns=_escape_formula).map(_escape_formula)  # noqa: PLW2901
+        yield frame.to_csv(index=False, header=number == 0, lineterminator="\n").encode()
+
+
+def _escape_formula(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return value
+    try:
+        float(value)  # a negative number
+    except ValueError:
+        return f"'{value}"
+    return value

@@ -1,0 +1,59 @@
+"""Shows how a search goes: a hook that keeps a `Progress` up to date."""
+
+from __future__ import annotations
+
+from coevo.core.hooks import Hook
+from coevo.core.search import Search
+from coevo.runtime.progress import Progress, format_seconds
+
+
+class SearchProgress(Hook):
+    """Tells of evaluations, generation, best fitness, speed and the time that is left.
+
+    Parameters
+    ----------
+    progress
+        The display; its total is 1.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        # Where the search was at the first call: a resumed one is not faster for its past.
+        self._start: tuple[int, float, float | None] | None = None
+
+    def after_generation(self, search: Search) -> None:
+        """Show where a search is, after a generation."""
+        if self._start is not None and not self._progress.is_due:
+            return
+        state = search.state
+        done = _fraction_done(search)
+        if self._start is None:
+            self._start = state.evaluations, state.seconds, done
+        evaluations, seconds, done_before = self._start
+        words = [
+            f"{state.evaluations:,} evaluations",
+            f"gen. {state.generation:,}",
+            f"best {state.best_validation:.4g}",
+        ]
+        taken = state.seconds - seconds
+        if taken > 0:
+            words.append(f"{(state.evaluations - evaluations) / taken:,.0f}/s")
+            if done is not None and done_before is not None and done > done_before:
+                left = taken * (1 - done) / (done - done_before)
+                words.append(f"{format_seconds(left)} left")
+        self._progress.update(done, "  ".join(words))
+
+
+def _fraction_done(search: Search) -> float | None:
+    """Return the largest fraction of a limit that is used up, None if there is no limit."""
+    state, settings = search.state, search.settings
+    fractions = [
+        value / limit
+        for value, limit in (
+            (state.evaluations, settings.max_evaluations),
+            (state.generation, settings.max_generations),
+            (state.seconds, settings.max_seconds),
+        )
+        if limit is not None
+    ]
+    return min(1.0, max(fractions)) if fractions else None

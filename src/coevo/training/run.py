@@ -1,0 +1,313 @@
+"""One way to run a search: a problem, settings and hooks in, a result out.
+
+`evolve`, the estimators and studies all end here. Settings are resolved once, the genotype is
+decomposed once, the engine is chosen once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from coevo._typing import Array
+from coevo.core.assembly import assemble
+from coevo.core.decomposition import Decomposition, decompose
+from coevo.core.evaluator import Data, Evaluator
+from coevo.core.hooks import Hook, Run, as_hook
+from coevo.core.loop import Callback
+from coevo.core.metrics import Metric
+from coevo.core.network import Architecture, Network
+from coevo.core.responses import ClassResponses, Responses
+from coevo.core.search import Search
+from coevo.core.settings import Settings
+from coevo.core.state import SearchState, draw_batches
+from coevo.engines.batched import BatchedEvaluator
+from coevo.engines.registry import ENGINES, choose_engine
+from coevo.engines.two_metrics import TwoMetricEvaluator
+from coevo.persistence.plain import plain_settings
+from coevo.runtime import memory, threads
+from coevo.training.result import Result
+from coevo.training.scorers import resolve_metric
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a network is evolved for; all arrays have been checked.
+
+    Parameters
+    ----------
+    training, validation
+        Inputs of the settings' dtype, with class indices or numbers as targets.
+    responses
+        Turns outputs into labels, probabilities or numbers, for metrics that want these.
+    validation_fitness
+        Another metric for the validation set, None for the same; as for `Settings.fitness`.
+    initial_network
+        A network to begin around.
+    previous
+        A search to go on with, on these instances and with its budget granted anew.
+    arguments, arrays
+        All that the result depends on, by the names a user knows, for the fingerprint of
+        checkpoints; by default the settings and the data.
+    """
+
+    training: Data
+    validation: Data
+    responses: Responses
+    validation_fitness: Any = None
+    initial_network: Network | None = None
+    previous: Ongoing | None = None
+    arguments: Mapping[str, Any] | None = None
+    arrays: Mapping[str, Array | None] | None = None
+
+    @property
+    def task(self) -> str:
+        """Whether this is classification or regression."""
+        return "classification" if isinstance(self.responses, ClassResponses) else "regression"
+
+    @property
+    def classes(self) -> Array | None:
+        """The label of each output, None for regression."""
+        return self.responses.classes if isinstance(self.responses, ClassResponses) else None
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of classes, or of numbers to predict."""
+        if isinstance(self.responses, ClassResponses):
+            return len(self.responses.classes)
+        n_outputs: int = self.training.targets.shape[1]
+        return n_outputs
+
+    def architecture(self, settings: Settings) -> Architecture:
+        """Return the architecture of the networks that are evolved."""
+        n_inputs = self.training.inputs.shape[1]
+        sizes, activation = settings.hidden_layer_sizes, settings.activation
+        return Architecture(n_inputs, sizes, self.n_outputs, activation)
+
+    def named_arrays(self) -> dict[str, Array | None]:
+        """Return all arrays that the result depends on, by name."""
+        network = self.initial_network
+        further = {
+            "classes": self.classes,
+            "initial network": None if network is None else network.genotype,
+        }
+        if self.arrays is not None:
+            return {**self.arrays, **further}
+        data = {"training": self.training, "validation": self.validation}
+        arrays = {
+            f"{name} {field.name}": getattr(instances, field.name)
+            for name, instances in data.items()
+            for field in fields(instances)
+        }
+        return arrays | further
+
+
+@dataclass(frozen=True)
+class Ongoing:
+    """A search that has ended and may go on: warm starts and streams."""
+
+    state: SearchState
+    architecture: Architecture
+    decomposition: Decomposition
+
+
+def run_search(
+    problem: Problem,
+    settings: Settings,
+    hooks: Sequence[Hook | Callback] = (),
+    *,
+    engine: str = "auto",
+) -> Result:
+    """Search until a stopping criterion is met.
+
+    Parameters
+    ----------
+    problem
+        The data, and what else the network is evolved for.
+    settings
+        How to search and when to stop.
+    hooks
+        What follows the run: checkpoints, progress, callbacks.
+    engine
+        delta, batched, reference, or "auto" for the fastest that serves the decomposition.
+    """
+    followers = [as_hook(hook) for hook in hooks]
+    metric = _find_metric(problem, settings.resolved(problem.task).fitness, problem.training)
+    settings = replace(settings, fitness=metric).resolved(problem.task)
+    if not any(hook.may_stop for hook in followers):
+        settings.check_end()
+    architecture = problem.architecture(settings)
+    check_memory(problem, settings, architecture)
+    genotype = _check_initial_network(problem, architecture)
+    decomposition = decompose(settings.decomposition, architecture)
+    engine = choose_engine(engine, architecture, decomposition)
+    evaluator = _make_evaluator(problem, metric, engine, architecture, decomposition)
+    state = None
+    if problem.previous is not None:
+        state = _check_previous(problem.previous, architecture, decomposition, settings)
+        settings = _extend_budget(settings, state)
+    arguments = problem.arguments or plain_settings(settings)
+    run = Run(settings, engine, evaluator, arguments, problem.named_arrays())
+    with ExitStack() as stack:
+        stack.enter_context(threads.limit(settings.n_threads))
+        stack.enter_context(warnings.catch_warnings())
+        for category in metric.ignored_warnings:
+            warnings.simplefilter("ignore", category)
+        for hook in followers:
+            stack.callback(hook.close)
+            hook.open(run)
+        for hook in followers:
+            state = hook.restore(run) or state
+        callbacks = [hook.after_generation for hook in followers]
+        search = assemble(evaluator, decomposition, settings, callbacks, state, genotype)
+        if problem.previous is not None:
+            _turn_to_new_instances(search)
+        for hook in followers:
+            hook.begin(search)
+        stop_reason = search.run()
+        for hook in followers:
+            hook.end(search)
+        state = search.state
+        best = state.best_network.copy()
+        everything = slice(0, len(problem.training))
+        train_fitness = evaluator.evaluate_networks(best[np.newaxis], everything)[0]
+    return Result(
+        network=Network(architecture, best),
+        classes=problem.classes,
+        train_fitness=float(train_fitness),
+        validation_fitness=state.best_validation,
+        history=state.history,
+        stop_reason=stop_reason,
+        generations=state.generation,
+        evaluations=state.evaluations,
+        seconds=state.seconds,
+        settings=settings,
+        engine=engine,
+    )
+
+
+def check_memory(problem: Problem, settings: Settings, architecture: Architecture) -> None:
+    """Refuse a search that cannot fit into memory, before anything is allocated.
+
+    Counted are the subpopulations with their trials and random draws, the networks of the initial
+    sampling, the activations of a batch and of the validation set, and the instances.
+    """
+    itemsize = np.dtype(settings.dtype).itemsize
+    n_genes, size = architecture.n_genes, settings.population_size
+    n_batch = len(problem.training)
+    if settings.limited_evaluation:
+        n_batch = min(n_batch, settings.batch_size)
+    n_neurons = sum(architecture.hidden_layer_sizes) + architecture.n_outputs
+    n_numbers = 2 * size * n_genes + n_neurons * (n_batch + len(problem.validation))
+    n_inputs = problem.training.inputs.nbytes + problem.validation.inputs.nbytes
+    needed = n_numbers * itemsize + n_inputs
+    available = memory.find_size()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"hidden_layer_sizes={settings.hidden_layer_sizes} makes networks of {n_genes:,} "
+            f"weights and biases; with population_size={size} the search needs at least "
+            f"{needed / 1e9:,.1f} GB of memory, and there are {available / 1e9:,.1f} GB"
+        )
+
+
+def _find_metric(problem: Problem, fitness: Any, data: Data) -> Metric:
+    return resolve_metric(fitness, problem.responses, data.weights is not None)
+
+
+def _check_initial_network(problem: Problem, architecture: Architecture) -> Array | None:
+    """Return the genotype to begin around, if there is one and it has the right shape."""
+    network = problem.initial_network
+    if network is None:
+        return None
+    if problem.previous is not None:
+        raise ValueError(
+            "initial_network begins a search, and warm_start=True goes on with the previous one"
+        )
+    if not isinstance(network, Network):
+        raise TypeError(f"initial_network must be a coevo.Network, got {type(network).__name__}")
+    if network.architecture != architecture:
+        raise ValueError(
+            f"initial_network has {network.architecture}, and what is to be evolved has "
+            f"{architecture}"
+        )
+    if network.genotype.shape != (architecture.n_genes,) or not np.isfinite(network.genotype).all():
+        raise ValueError(
+            f"initial_network must have {architecture.n_genes} finite weights and biases"
+        )
+    return network.genotype
+
+
+def _make_evaluator(
+    problem: Problem,
+    metric: Metric,
+    engine: str,
+    architecture: Architecture,
+    decomposition: Decomposition,
+) -> Evaluator:
+    training, validation = problem.training, problem.validation
+    if training.weights is None and validation.weights is not None:
+        # An engine that sees no weights in training does not look for any in validation.
+        training = replace(training, weights=np.ones(len(training)))
+    parts = (architecture, decomposition)
+    evaluator = ENGINES[engine](*parts, metric, training, validation)
+    if problem.validation_fitness is None:
+        return evaluator
+    other = _find_metric(problem, problem.validation_fitness, validation)
+    validator = BatchedEvaluator(*parts, other, validation, validation)
+    return TwoMetricEvaluator(evaluator, validator, decomposition)
+
+
+# -------------------------------------------------------------------------------------- going on
+
+
+def _check_previous(
+    previous: Ongoing, architecture: Architecture, decomposition: Decomposition, settings: Settings
+) -> SearchState:
+    """Refuse to go on with networks of another shape; subpopulations may have shrunk meanwhile."""
+    state = previous.state
+    smallest = min(
+        [settings.population_size, *(getattr(e, "final_size", 2**63) for e in settings.extensions)]
+    )
+    if not (
+        architecture == previous.architecture
+        and decomposition.name == previous.decomposition.name
+        and decomposition.sizes == previous.decomposition.sizes
+        and smallest <= state.fitness.shape[1] <= settings.population_size
+        and state.global_solution.dtype == settings.dtype
+    ):
+        raise ValueError(
+            "hidden_layer_sizes, activation, decomposition, population_size, dtype and the number "
+            "of outputs must be what they were to go on from the previous fit"
+        )
+    return state
+
+
+def _extend_budget(settings: Settings, state: SearchState) -> Settings:
+    """Return settings that grant the search its budget once more."""
+    spent: dict[str, Any] = {
+        "max_evaluations": state.evaluations,
+        "max_generations": state.generation,
+        "max_seconds": state.seconds,
+    }
+    limits = {name: getattr(settings, name) for name in spent}
+    return replace(settings, **{n: v + spent[n] for n, v in limits.items() if v is not None})
+
+
+def _turn_to_new_instances(search: Search) -> None:
+    """Give a search batches of its new instances, and fitness on them.
+
+    Under limited evaluation the individuals' fitness decays as new batches come. Under full
+    evaluation it is never measured again, so that no trial could beat what was measured on other
+    instances: all individuals are measured anew.
+    """
+    state, evaluator = search.state, search.evaluator
+    state.batches = draw_batches(state.rng, search.settings, evaluator.n_instances)
+    if not search.settings.limited_evaluation:
+        search.measure_in_place(slice(0, evaluator.n_instances))
+    state.best_validation = float(evaluator.validate_networks(state.best_network[np.newaxis])[0])
+    state.best_generation = state.generation

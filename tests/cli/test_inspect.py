@@ -1,0 +1,17 @@
+"""coevo inspect."""
+
+import re
+
+
+def test_inspect_shows_the_model(house, coevo, tmp_path):
+    folder, _, _ = house
+    done = coevo("inspect", folder / "run", "--plot", "p.png")
+    assert (done.exit_code, done.stderr) == (0, "")
+    for part in ("network 5-3-2", "classes: no, yes", "'age': numeric from 18 to 89",
+                 "'town': 4 categories: (missing), Köln",
+                 "hidden 1: 5 inputs, 3 neurons", "0.0% of the weights are 0", "█"):  # fmt: skip
+        assert part in done.stdout
+    assert re.search(r"population_size +6\n", done.stdout)
+    assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
+    # The weights are those of the search, within the initial range and a little beyond.
+    assert max(abs(float(n)) for n in re.findall(r"weights +(-[\d.]+)", done.stdout)) < 10

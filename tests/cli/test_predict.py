@@ -1,0 +1,145 @@
+"""coevo predict."""
+
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score
+
+from coevo import CoevoClassifier
+from coevo.persistence import model
+
+
+def test_predictions_are_those_of_the_test(house, run_process):
+    folder, result, _ = house
+    done = run_process("predict", "run", "shop.csv", "--proba", "--keep", "id", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = pd.read_csv(io.StringIO(done.stdout))
+    assert list(found) == ["id", "prediction", "probability no", "probability yes"]
+    table = pd.read_csv(folder / "shop.csv")
+    assert found["id"].tolist() == table["id"].tolist()
+    counts = [result["parts"][part] for part in ("training", "test")]
+    right = sum(round(p["accuracy"] * n) for p, n in zip(counts, (320, 80), strict=True))
+    assert accuracy_score(table["bought"], found["prediction"]) == right / 400
+    assert np.allclose(found.iloc[:, 2:].sum(axis=1), 1)
+    chosen = found.iloc[:, 2:].to_numpy().argmax(axis=1)
+    assert found["prediction"].tolist() == np.array(["no", "yes"])[chosen].tolist()
+
+
+def test_all_formats_predict_the_same(house, coevo, tmp_path, make_shop):
+    folder, _, _ = house
+    frame = make_shop()
+    frame.to_csv("a.csv", index=False)
+    frame.to_csv("a.csv.gz", index=False)
+    frame.to_csv("b.csv", index=False, sep=";", decimal=",", encoding="cp1252")
+    frame.to_parquet("a.parquet")
+    frame[["town", "age"]].to_csv("c.csv", index=False)  # other order, no target
+    answers = set()
+    for name in ("a.csv", "a.csv.gz", "b.csv", "a.parquet", "c.csv"):
+        done = coevo("predict", folder / "run", name, "--output", "out.csv")
+        assert (done.exit_code, done.stdout, done.stderr) == (0, "wrote out.csv\n", "")
+        answers.add((tmp_path / "out.csv").read_text())
+    assert len(answers) == 1
+    assert len(answers.pop().splitlines()) == 401
+
+
+def test_unknown_categories_and_missing_values_are_predicted_too(house, coevo, tmp_path):
+    folder, _, _ = house
+    (tmp_path / "new.csv").write_text("age,town\n,\n33,Atlantis\n70,\n")
+    done = coevo("predict", folder / "run", "new.csv")
+    assert len(done.stdout.splitlines()) == 4
+    assert done.stderr == (
+        "note: 1 row has an unknown category in column 'town', such as 'Atlantis', and is "
+        "predicted without it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("age\n3\n", "has no column 'town', which"),
+        ("a,b\n3,4\n", "has no columns 'age', 'town'"),
+        ("age,town\n3,Rome\nold,Rome\n", "new.csv must hold numbers and holds 'old' in row 2"),
+        ("age,town\nTrue,Rome\n", "must hold numbers"),
+        ("age,town\n", "no rows"),
+        ("age,town\ninf,Rome\n", "infinite"),
+    ],
+)  # fmt: skip
+def test_tables_that_do_not_fit_the_model(
+    house, coevo, tmp_path, content, message, assert_one_line
+):
+    folder, _, _ = house
+    (tmp_path / "new.csv").write_text(content)
+    (tmp_path / "out.csv").write_text("precious")
+    done = coevo("predict", folder / "run", "new.csv", "--output", "out.csv")
+    assert_one_line(done, message)
+    assert (tmp_path / "out.csv").read_text() == "precious"
+    assert not (tmp_path / "out.csv.partial").exists()
+
+
+def test_a_million_rows_take_no_more_memory_than_a_few(house, tmp_path, command):
+    folder, _, _ = house
+    block = "\n".join(f"{18 + i % 70},{('Rome', 'Köln', '')[i % 3]}" for i in range(10_000)) + "\n"
+    peaks = []
+    for n_blocks in (6, 100):
+        table = tmp_path / f"{n_blocks}.csv"
+        table.write_text("age,town\n" + block * n_blocks, encoding="utf-8")
+        answers = tmp_path / "answers.csv"
+        words = ["predict", str(folder / "run"), str(table), "--output", str(answers)]
+        process = subprocess.Popen([*command, *words])
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        peaks.append(usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10))
+        with open(answers, "rb") as file:
+            assert sum(1 for _ in file) == n_blocks * 10_000 + 1
+    assert peaks[1] < peaks[0] + 60  # megabytes; the rows alone would be hundreds
+
+
+def test_a_reader_that_goes_away_is_no_error_to_speak_of(house, make_shop):
+    folder, _, _ = house
+    line = (
+        f"{sys.executable} -c 'from coevo.cli.app import app; app()' predict run big.csv | head -2"
+    )
+    pd.concat([make_shop()] * 200).to_csv(folder / "big.csv", index=False)
+    done = subprocess.run(line, shell=True, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == "prediction"
+    assert "Traceback" not in done.stderr
+
+
+def test_models_of_estimators_are_welcome(coevo, tmp_path, make_shop, assert_one_line):
+    frame = make_shop().dropna(subset="age")[["age", "spent"]]
+    labels = (frame["age"] > 50).to_numpy()
+    classifier = CoevoClassifier((2,), max_generations=2, random_state=1).fit(frame, labels)
+    classifier.save("m.safetensors")
+    frame.to_csv("d.csv", index=False)
+    answers = coevo("predict", "m.safetensors", "d.csv").stdout.split()[1:]
+    assert answers == [str(label) for label in classifier.predict(frame)]
+    assert "network 2-2-2" in coevo("inspect", "m.safetensors").stdout
+    (tmp_path / "hole.csv").write_text("age,spent\n1,\n")
+    assert_one_line(coevo("predict", "m.safetensors", "hole.csv"), "has no value in row 1")
+    model.save("nameless.safetensors", classifier.network_)
+    assert_one_line(coevo("predict", "nameless.safetensors", "d.csv"), "does not know the names")
+
+
+def test_formulas_are_escaped_if_asked(house, coevo, tmp_path):
+    folder, _, _ = house
+    (tmp_path / "new.csv").write_text("age,town,=who\n33,Rome,=1+1\n34,Rome,-2.5\n")
+    plain = coevo("predict", folder / "run", "new.csv", "--keep", "=who").stdout.splitlines()
+    assert [line.split(",")[0] for line in plain] == ["=who", "=1+1", "-2.5"]
+    words = ["predict", folder / "run", "new.csv", "--keep", "=who", "--escape-formulas"]
+    safe = coevo(*words).stdout.splitlines()
+    assert [line.split(",")[0] for line in safe] == ["'=who", "'=1+1", "-2.5"]
+
+
+def test_a_terminal_does_not_interpret_what_a_table_holds(house, tmp_path, terminal):
+    folder, _, _ = house
+    (tmp_path / "new.csv").write_text("age,town,who\n33,Rome,\x1b[31mred\n")
+    with terminal("predict", folder / "run", "new.csv", "--keep", "who", cwd=tmp_path) as screen:
+        assert screen.wait() == 0
+    assert "\\x1b[31mred," in screen.seen
+    assert "\x1b[31m" not in screen.seen

@@ -1,0 +1,35 @@
+"""Backends give each run's result, and say whose process died."""
+
+import os
+import signal
+
+import pytest
+
+from coevo.study import read_plan
+from coevo.study.backends import Processes, choose_backend
+
+
+def test_dead_process_is_a_result_of_its_run(monkeypatch):
+    def die(run, checkpoint, n_threads):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr("coevo.study.backends._attempt", die)
+    runs = read_plan("quick").runs[:3]
+    tasks = iter([(run, None) for run in runs])
+    results = list(Processes(2).perform(lambda: next(tasks, None)))
+    assert sorted(run.key for run, _ in results) == sorted(run.key for run in runs)
+    assert [result for _, result in results] == [None] * 3
+
+
+def test_missing_scheduler_is_named():
+    with pytest.raises(ValueError, match="backend dask needs the address"):
+        choose_backend("dask", None, None, None)
+    with pytest.raises(ValueError, match="is for the backend dask"):
+        choose_backend("processes", None, None, "tcp://127.0.0.1:1")
+
+
+def test_threads_are_shared_out(monkeypatch):
+    monkeypatch.setattr("coevo.study.backends.available_cores", lambda: 8)
+    chosen = choose_backend("processes", 3, None, None)
+    assert (chosen.n_workers, chosen._n_threads) == (3, 2)
+    assert choose_backend("processes", 1, None, None)._n_threads == 8

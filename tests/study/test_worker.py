@@ -1,0 +1,112 @@
+"""One run: the same result each time, traced or not, whatever its checkpoint file holds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from coevo.study import read_plan
+from coevo.study.checkpoints import CheckpointFolder
+from coevo.study.worker import attempt, perform
+
+
+def test_trace_changes_nothing_and_ends_where_the_run_does(tmp_path, write_plan):
+    run = read_plan(write_plan(tmp_path)).runs[0]
+    run = replace(run, settings=run.settings | {"fitness": "accuracy"})  # as a trace tells
+    traced = perform(run)
+    plain = perform(type(run)(run.dataset, run.variant, run.settings, run.seed))
+    assert plain.trace is None
+    assert (traced.train, traced.validation, traced.test) == (
+        plain.train,
+        plain.validation,
+        plain.test,
+    )
+    # Both tell of the global solution: columns evaluations and validation.
+    np.testing.assert_allclose(traced.trace[:, [0, 2]], traced.history[1:, [1, 4]], rtol=1e-6)
+
+
+def test_backprop_is_a_function_of_its_seed(tmp_path, write_plan):
+    run = next(r for r in read_plan(write_plan(tmp_path)).runs if r.variant == "backprop")
+    first, second = perform(run), perform(run)
+    assert (first.train, first.test) == (second.train, second.test)
+    assert first.evaluations is None
+    assert first.generations == 5
+    assert first.stop_reason == "max_epochs"
+    assert first.validation == first.history[:, 5].max()
+    assert first.test > 0.5
+
+
+@pytest.fixture
+def run(tmp_path, write_plan):
+    return read_plan(write_plan(tmp_path)).runs[1]
+
+
+def is_same(first, second):
+    return (first.train, first.validation, first.test) == (
+        second.train, second.validation, second.test,
+    )  # fmt: skip
+
+
+def test_damaged_checkpoint_is_replaced(tmp_path, run):
+    path = CheckpointFolder(str(tmp_path / "runs.sqlite")).path_of(run)
+    path.parent.mkdir()
+    path.write_bytes(b"half a checkpoint")
+    assert is_same(perform(run, 1, path), perform(run))
+    assert path.read_bytes() != b"half a checkpoint"
+
+
+def test_checkpoint_of_another_run_is_replaced(tmp_path, run):
+    path = tmp_path / "other.checkpoint"
+    perform(replace(run, seed=7), 1, path)
+    assert is_same(perform(run, 1, path), perform(run))
+
+
+def test_run_that_another_process_still_does_is_done_without_a_checkpoint(tmp_path, run):
+    import coevo.study.worker as module
+
+    path = tmp_path / "held.checkpoint"
+    real, calls = module.evolve, []
+
+    def inner(*arguments, **options):
+        calls.append("checkpoint" in options)
+        if (
+            len(calls) == 1
+        ):  # while the first one holds the lock, another process takes the run over
+
+            def take_over(search):
+                if search.state.generation == 1:
+                    assert is_same(perform(run, 1, path), perform(run))
+
+            options = {**options, "callbacks": [take_over]}
+        return real(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "evolve", inner)
+        perform(run, 1, path)
+    assert calls == [True, True, False, False]
+
+
+def test_errors_are_one_line(tmp_path, run):
+    failure = attempt(replace(run, dataset="IRIS"))
+    assert failure.error.startswith("ValueError: data set='IRIS' is unknown")
+    assert "Traceback" in failure.traceback
+
+
+def test_only_evolved_untraced_runs_in_files_have_checkpoints(tmp_path, write_plan):
+    traced, plain, backprop, *_ = read_plan(write_plan(tmp_path)).runs
+    folder = CheckpointFolder(str(tmp_path / "runs.sqlite"))
+    assert folder.path_of(plain).parent == tmp_path / "runs.sqlite.checkpoints"
+    assert folder.path_of(traced) is None
+    assert folder.path_of(backprop) is None
+    assert CheckpointFolder(":memory:").path_of(plain) is None
+
+
+def test_checkpoints_of_other_versions_are_not_found(tmp_path, run, monkeypatch):
+    folder = CheckpointFolder(str(tmp_path / "runs.sqlite"))
+    before = folder.path_of(run)
+    monkeypatch.setattr("coevo.study.checkpoints.versions", lambda: {"numpy": "9"})
+    assert folder.path_of(run) != before
+    before.parent.mkdir()
+    before.touch()
+    folder.remove(run)  # also those of other versions
+    assert not before.parent.exists()
