@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from coevo.core.hooks import Hook
+from coevo.core.hooks import Hook, Run
 from coevo.core.loop import Callback
 from coevo.core.responses import ClassResponses, NumberResponses, Responses
 from coevo.core.settings import AUTO, Settings
@@ -70,7 +70,8 @@ def train(
     callbacks
         Called with the search after each generation.
     on_start
-        Called with the complete job, the examples and the folder before the search begins.
+        Called with the complete job, the examples and the folder before the search begins, and
+        only if the settings are valid.
     """
     job, examples, pipeline = _plan(job)
     assert job.data is not None
@@ -158,6 +159,17 @@ def _resolved(pipeline: Pipeline) -> dict[str, Any]:
     return {name: parameters[name] for name in FIELDS}
 
 
+class _Announcement(Hook):
+    """Calls a function when the run has been found valid, before its first generation."""
+
+    def __init__(self, announce: Callable[[], None]) -> None:
+        self._announce = announce
+
+    def open(self, run: Run) -> None:
+        """Call it."""
+        self._announce()
+
+
 def _run(
     job: Job,
     examples: Examples,
@@ -166,9 +178,10 @@ def _run(
     callbacks: Sequence[Hook | Callback],
     on_start: OnStart | None,
 ) -> Report:
+    followers = list(callbacks)
     if on_start is not None:
-        on_start(job, examples, folder)
-    pipeline[-1].set_params(checkpoint=folder.checkpoint, resume=True, callbacks=callbacks)
+        followers.insert(0, _Announcement(lambda: on_start(job, examples, folder)))
+    pipeline[-1].set_params(checkpoint=folder.checkpoint, resume=True, callbacks=followers)
     pipeline.fit(examples.inputs.iloc[examples.training], examples.target[examples.training])
     metrics = _collect_metrics(job, examples, pipeline)
     _save(job, examples, pipeline, folder, metrics)
