@@ -4,6 +4,7 @@ Factories are of session scope, so that hypothesis may call a test that uses the
 """
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -23,6 +24,14 @@ from coevo.training.variants import variant_settings
 # Compiling a kernel may take seconds on first use; that says nothing about the property under test.
 settings.register_profile("coevo", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("coevo")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _sigint():
+    """Let Ctrl-C interrupt: a shell starts what runs in the background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -210,7 +210,7 @@ seeds = 2
 [[experiment]]
 dataset = "digits"
 variants = ["LECCDE"]
-settings = { max_seconds = 2.5 }
+settings = { max_evaluations = 1000000000, max_seconds = 2.5 }
 """
     plan = write_plan(tmp_path, text)
     done = subprocess.run(

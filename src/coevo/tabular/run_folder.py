@@ -20,9 +20,10 @@ MODEL = "model.safetensors"
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of a run."""
+    """The folder of a run; `made` has the folders that were made for it, innermost first."""
 
     path: Path
+    made: tuple[Path, ...] = ()
 
     @property
     def settings(self) -> Path:
@@ -62,8 +63,9 @@ class RunFolder:
             if (path / "settings.toml").exists():
                 advice += f", or go on with --resume {path}"
             raise FileExistsError(f"{path} is there already and is not an empty folder{advice}")
+        missing = tuple(folder for folder in (path, *path.parents) if not folder.exists())
         path.mkdir(parents=True, exist_ok=True)
-        return cls(path)
+        return cls(path, missing)
 
     @classmethod
     def resume(cls, path: Path) -> RunFolder:
@@ -76,11 +78,12 @@ class RunFolder:
         return folder
 
     def discard(self) -> None:
-        """Remove what a run that failed has written, and nothing else."""
+        """Remove what a run that failed has made, and nothing else."""
         for file in (self.settings, self.checkpoint, previous_path(self.checkpoint)):
             file.unlink(missing_ok=True)
         with suppress(OSError):  # something else is in it
-            self.path.rmdir()
+            for folder in self.made:
+                folder.rmdir()
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the figures."""
