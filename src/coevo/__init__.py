@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coevo.core.network import Architecture, Network
     from coevo.core.search import Search
     from coevo.core.settings import Settings
+    from coevo.core.smoothing import Smoothing
     from coevo.core.strategy import CurrentToPBest, Strategy
     from coevo.estimators import CoevoClassifier, CoevoRegressor
     from coevo.persistence.checkpoint_hook import Checkpoint
@@ -51,6 +52,7 @@ __all__ = [
     "Result",
     "Search",
     "Settings",
+    "Smoothing",
     "Strategy",
     "WeightDecay",
     "__version__",
@@ -88,6 +90,7 @@ _HOMES = {
     "Result": "coevo.training.result.Result",
     "Search": "coevo.core.search.Search",
     "Settings": "coevo.core.settings.Settings",
+    "Smoothing": "coevo.core.smoothing.Smoothing",
     "Strategy": "coevo.core.strategy.Strategy",
     "WeightDecay": "coevo.core.extensions.weight_decay.WeightDecay",
     "evolve": "coevo.training.evolve.evolve",

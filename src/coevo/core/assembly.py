@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 from coevo._typing import Array
 from coevo.core.decomposition import Decomposition, RandomGroups
-from coevo.core.evaluator import Evaluator
+from coevo.core.evaluator import Evaluator, SmoothingEvaluator
 from coevo.core.extensions.archive import Archive
 from coevo.core.extensions.base import Extension
 from coevo.core.extensions.regrouping import Regrouping
 from coevo.core.inheritance import FullEvaluation, Inheritance, LimitedEvaluation
-from coevo.core.loop import Callback
+from coevo.core.loop import Callback, SearchLoop
 from coevo.core.search import Search
-from coevo.core.settings import Settings
+from coevo.core.settings import ProblemSize, Settings
+from coevo.core.smoothed_search import SmoothedSearch, draw_means
+from coevo.core.smoothing import Smoothing
 from coevo.core.state import SearchState, draw_state
 from coevo.core.strategy import CurrentToPBest
 
@@ -25,7 +27,7 @@ def assemble(
     callbacks: Sequence[Callback] = (),
     state: SearchState | None = None,
     initial_network: Array | None = None,
-) -> Search:
+) -> SearchLoop:
     """Return a search, ready to run.
 
     Parameters
@@ -41,7 +43,14 @@ def assemble(
     state
         Where to go on from; drawn if there is none.
     """
-    settings = settings.resolved()
+    size = ProblemSize(evaluator.n_instances, decomposition.layer_inputs[0], len(decomposition))
+    settings = settings.resolved(size=size)
+    if isinstance(settings.strategy, Smoothing):
+        if not isinstance(evaluator, SmoothingEvaluator):
+            raise TypeError('strategy="smoothing" needs an engine with find_direction')
+        if state is None:
+            state = draw_means(settings, decomposition, evaluator)
+        return SmoothedSearch(evaluator, decomposition, settings, state, callbacks, initial_network)
     if state is None:
         state, decomposition = draw_state(settings, decomposition, evaluator, initial_network)
         if decomposition.is_random:

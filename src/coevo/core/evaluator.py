@@ -162,6 +162,40 @@ class FusedEvaluator(Protocol):
         ...
 
 
+@runtime_checkable
+class SmoothingEvaluator(Evaluator, Protocol):
+    """An engine that says how the fitness follows each neuron; see `coevo.core.smoothing`."""
+
+    @property
+    def n_validation_instances(self) -> int:
+        """Number of validation instances."""
+        ...
+
+    @property
+    def validates_apart(self) -> bool:
+        """Whether validation instances are others than those trained on."""
+        ...
+
+    def find_input_moments(self) -> tuple[Array, Array]:
+        """Return the mean and the deviation of each training input: float64, (n_inputs,) each."""
+        ...
+
+    def find_direction(self, widths: Array) -> Array:
+        """Return the slopes of the smoothed fitness of X along its genes: (n_genes,).
+
+        The fitness is that on the instances of the last `rebase`, each neuron's in the context of
+        X. A neuron with pre-activations s_k and inputs a_k has the slopes
+        Σ_k (f_k(s_k + width) − f_k(s_k − width)) / (2 width) a_k along its weights, where f_k is
+        what instance k adds to the fitness, and the same without a_k along its bias.
+
+        Parameters
+        ----------
+        widths : array of shape (n_layers,)
+            The width of each layer's neurons.
+        """
+        ...
+
+
 class BaseEvaluator(ABC):
     """What all engines of this package have in common.
 
@@ -193,6 +227,22 @@ class BaseEvaluator(ABC):
     def n_instances(self) -> int:
         """Number of training instances."""
         return len(self._training)
+
+    @property
+    def n_validation_instances(self) -> int:
+        """Number of validation instances."""
+        return len(self._validation)
+
+    @property
+    def validates_apart(self) -> bool:
+        """Whether the two sets are different arrays."""
+        return self._validation.inputs is not self._training.inputs
+
+    def find_input_moments(self) -> tuple[Array, Array]:
+        """Return the moments over at most some thousand instances, at even distances."""
+        step = -(-len(self._training) // (2 * _ROWS))
+        sample = self._training.inputs[::step].astype(np.float64)
+        return sample.mean(axis=0), sample.std(axis=0)
 
     @cached_property
     def input_size(self) -> float:

@@ -8,8 +8,7 @@ from typing import Any
 
 from coevo._typing import Array
 from coevo.core.evaluator import Evaluator
-from coevo.core.loop import Callback
-from coevo.core.search import Search
+from coevo.core.loop import Callback, SearchLoop
 from coevo.core.settings import Settings
 from coevo.core.state import SearchState
 
@@ -51,14 +50,14 @@ class Hook:
         """Return a state to go on from, None for a new search."""
         return None
 
-    def begin(self, search: Search) -> None:
+    def begin(self, search: SearchLoop) -> None:
         """Called when the search is ready to run."""
 
-    def after_generation(self, search: Search) -> bool | None:
+    def after_generation(self, search: SearchLoop) -> bool | None:
         """Called after each generation; a true answer ends the run."""
         return None
 
-    def end(self, search: Search) -> None:
+    def end(self, search: SearchLoop) -> None:
         """Called when the search has ended."""
 
     def close(self) -> None:
@@ -72,7 +71,7 @@ class CallbackHook(Hook):
     callback: Callback
     may_stop = True
 
-    def after_generation(self, search: Search) -> bool | None:
+    def after_generation(self, search: SearchLoop) -> bool | None:
         """Ask the function."""
         return self.callback(search)
 

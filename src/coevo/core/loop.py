@@ -6,11 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from coevo.core.decomposition import Decomposition
 from coevo.core.evaluator import Evaluator
 from coevo.core.history import Generation
 from coevo.core.settings import Settings
-from coevo.core.state import SearchState
+from coevo.core.state import SearchState, draw_batches
 from coevo.core.stopping import StopReason, on_interrupt, reached_criterion
 from coevo.runtime.jit import clock
 
@@ -51,6 +53,8 @@ class SearchLoop(ABC):
         self.state = state
         self.callbacks = tuple(callbacks)
         self.stop_reason: StopReason | None = None
+        self.has_forgotten = False
+        """Whether the state came with a memory that does not fit the settings."""
         self._began = 0.0
 
     @abstractmethod
@@ -60,6 +64,27 @@ class SearchLoop(ABC):
     @abstractmethod
     def _evolve(self) -> None:
         """Take one generation."""
+
+    @property
+    @abstractmethod
+    def evaluations_per_generation(self) -> int:
+        """How many evaluations a generation takes at least."""
+
+    @abstractmethod
+    def _remeasure(self) -> None:
+        """Measure anew what the instances before decided."""
+
+    def turn_to_new_instances(self) -> None:
+        """Give the search batches of its evaluator's instances, and the best network its fitness.
+
+        For warm starts and streams: the instances may be others, and the budget is granted anew.
+        """
+        state = self.state
+        state.batches = draw_batches(state.rng, self.settings, self.evaluator.n_instances)
+        self._remeasure()
+        networks = state.best_network[np.newaxis]
+        state.best_validation = float(self.evaluator.validate_networks(networks)[0])
+        state.best_generation = state.generation
 
     def run(self) -> StopReason:
         """Search until a stopping criterion is met; Ctrl-C is one."""
@@ -85,14 +110,24 @@ class SearchLoop(ABC):
                 self.stop_reason = self.stop_reason or StopReason.CALLBACK
             yield self.state.history.latest
 
-    def _record(self, validation_fitness: float) -> None:
+    def _record(
+        self,
+        validation_fitness: float,
+        batch_fitness: float | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Add the generation to the history; what is not given is measured now."""
         state = self.state
+        if batch_fitness is None:
+            batch_fitness = self.evaluator.evaluate_global_solution()
+        if seconds is None:
+            seconds = state.seconds + clock() - self._began
         state.history.append(
             Generation(
                 state.generation,
                 state.evaluations,
-                state.seconds + clock() - self._began,
-                self.evaluator.evaluate_global_solution(),
+                seconds,
+                batch_fitness,
                 float(validation_fitness),
                 state.best_validation,
             )

@@ -34,6 +34,8 @@ class Metric(ABC):
     """What the targets are: class indices ("classification") or numbers ("regression")."""
     is_graded: ClassVar[bool] = False
     """Whether every better output is a better fitness, not only one that changes a prediction."""
+    is_mean: ClassVar[bool] = False
+    """Whether it is the weighted mean over the instances of what it says of each one alone."""
 
     @property
     def ignored_warnings(self) -> tuple[type[Warning], ...]:
@@ -86,12 +88,36 @@ class CountMetric(Metric):
     def from_counts(self, counts: Array) -> Array:
         """Return the metric, (...), of counts of shape (..., true classes, predicted classes)."""
 
+    def find_prices(self, counts: Array) -> Array:
+        """Return how much one more instance in each cell of the confusion matrix is worth.
+
+        To first order, and up to what is the same for all predictions of a true class, as
+        predictions change and true classes do not. Found by differences here; metrics of this
+        module have formulas.
+
+        Parameters
+        ----------
+        counts : array of shape (true classes, predicted classes)
+
+        Returns
+        -------
+        float64 array of the same shape
+        """
+        step = counts.sum() * 1e-6
+        prices = np.empty(counts.shape)
+        for true in range(len(counts)):
+            moved = np.repeat(counts[np.newaxis], len(counts), axis=0)
+            moved[:, true] += step * np.eye(len(counts))
+            prices[true] = (self.from_counts(moved) - self.from_counts(counts)) / step
+        return prices
+
 
 @dataclass(frozen=True)
 class Accuracy(Metric):
     """The share of instances whose largest logit, the first one if tied, is their class."""
 
     name: ClassVar[str] = "accuracy"
+    is_mean: ClassVar[bool] = True
 
     def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
         """Measure the outputs against class indices."""
@@ -113,6 +139,12 @@ class BalancedAccuracy(CountMetric):
         totals = counts.sum(axis=-1)
         recalls = _divide(np.diagonal(counts, axis1=-2, axis2=-1), totals)
         return _divide(recalls.sum(axis=-1), np.count_nonzero(totals, axis=-1))
+
+    def find_prices(self, counts: Array) -> Array:
+        """Weigh the instances of each class inversely to their number; this is exact."""
+        totals = counts.sum(axis=-1)
+        n_classes = max(1, int(np.count_nonzero(totals)))
+        return np.diag(_divide(1 / n_classes, totals))
 
 
 @dataclass(frozen=True)
@@ -149,6 +181,17 @@ class FBeta(CountMetric):
             return np.asarray(scores[..., self.positive])
         return _divide(scores.sum(axis=-1), np.count_nonzero(true + predicted, axis=-1))
 
+    def find_prices(self, counts: Array) -> Array:
+        """Return the derivatives of each class's score by the counts in its column."""
+        right, true, predicted = np.diagonal(counts), counts.sum(axis=1), counts.sum(axis=0)
+        gain = 1 + self.beta**2
+        denominators = self.beta**2 * true + predicted
+        prices = np.diag(_divide(gain, denominators)) - _divide(gain * right, denominators**2)
+        if self.average == "macro":
+            return np.asarray(prices / max(1, int(np.count_nonzero(true + predicted))))
+        prices[:, np.arange(len(counts)) != self.positive] = 0
+        return prices
+
 
 @dataclass(frozen=True)
 class Matthews(CountMetric):
@@ -164,6 +207,22 @@ class Matthews(CountMetric):
         covariance = right * total - (true * predicted).sum(axis=-1)
         spread = (total**2 - (true**2).sum(axis=-1)) * (total**2 - (predicted**2).sum(axis=-1))
         return _divide(covariance, np.sqrt(spread))
+
+    def find_prices(self, counts: Array) -> Array:
+        """Return the derivatives of the correlation.
+
+        If all predictions are one class it is 0 / 0; it is taken as if one in a hundred were not.
+        """
+        true, predicted = counts.sum(axis=1), counts.sum(axis=0)
+        total, right = true.sum(), np.trace(counts)
+        spread_true = total**2 - (true**2).sum()
+        if spread_true == 0:
+            return np.zeros(counts.shape)
+        spread = max(total**2 - (predicted**2).sum(), 0.02 * total**2)
+        covariance = right * total - (true * predicted).sum()
+        root = np.sqrt(spread_true * spread)
+        prices = (total * np.eye(len(counts)) - true) / root
+        return np.asarray(prices + covariance / root * predicted / spread)
 
 
 @dataclass(frozen=True)
@@ -198,8 +257,12 @@ class Profit(CountMetric):
             )
         return _divide((counts * matrix).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
 
+    def find_prices(self, counts: Array) -> Array:
+        """Return the matrix as a share of the instances; this is exact."""
+        return np.asarray(np.asarray(self.matrix, dtype=float) / counts.sum())
 
-def _divide(numerators: Array, denominators: Array) -> Array:
+
+def _divide(numerators: Array | float, denominators: Array) -> Array:
     """Divide, and return 0 where there is nothing to divide by."""
     denominators = np.asarray(denominators, dtype=float)
     quotients = np.zeros(np.broadcast_shapes(np.shape(numerators), denominators.shape))
@@ -215,6 +278,7 @@ class CrossEntropy(Metric):
     """The mean log-probability of the true class, with softmax; minus the log loss."""
 
     name: ClassVar[str] = "cross_entropy"
+    is_mean: ClassVar[bool] = True
     is_graded: ClassVar[bool] = True
 
     def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
@@ -237,6 +301,7 @@ class ClippedMargin(Metric):
 
     limit: float = 1.0
     name: ClassVar[str] = "margin"
+    is_mean: ClassVar[bool] = True
     is_graded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -310,6 +375,7 @@ class ErrorMetric(Metric):
     units: tuple[float, ...] | None = None
     task: ClassVar[str] = "regression"
     is_graded: ClassVar[bool] = True
+    is_mean: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for unit in self.units or ():

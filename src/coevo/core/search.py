@@ -101,6 +101,21 @@ class Search(SearchLoop):
         self._remember([], validation, state.global_solution)  # 13, 14
         self._record(validation[0])
 
+    @property
+    def evaluations_per_generation(self) -> int:
+        """Trials and, if these are measured anew, targets, of subpopulations at their smallest."""
+        smallest, _ = self.settings.population_sizes
+        return len(self.decomposition) * smallest * (1 + self.inheritance.measures_targets)
+
+    def _remeasure(self) -> None:
+        """Under full evaluation, measure all individuals.
+
+        Their fitness would never be measured again, so that no trial could beat what was measured
+        on other instances. Under limited evaluation it decays as new batches come.
+        """
+        if not self.settings.limited_evaluation:
+            self.measure_in_place(slice(0, self.evaluator.n_instances))
+
     def _sample_networks(self, batch: Instances) -> None:
         """Give each individual the mean fitness of the random networks it took part in."""
         state, n_subpopulations = self.state, len(self.decomposition)

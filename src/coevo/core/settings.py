@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from coevo._validation import check_flag, check_integer, check_name, check_real
 from coevo.core.component import find_component, nest
@@ -20,13 +21,15 @@ from coevo.core.extensions.registry import EXTENSIONS
 from coevo.core.metrics import Metric, find_metric
 from coevo.core.network import ACTIVATIONS
 from coevo.core.selection import REPRESENTATIVES
-from coevo.core.strategy import STRATEGIES, Strategy
+from coevo.core.smoothing import Smoothing, find_batch_size
+from coevo.core.strategy import find_strategy
 
 LARGEST = {"float32": 3.4e38, "float64": 1.7e308}
 """The dtypes, and about the largest number that each represents."""
 DTYPES = tuple(LARGEST)
 AUTO = "auto"
 """What a setting is called that the library chooses."""
+_BATCH_SIZE = 500
 
 MOVED = {
     "group_size": "decomposition__size",
@@ -44,6 +47,14 @@ MOVED = {
     "final_batch_size": "extensions=[BatchGrowth(final_size)]",
 }
 """Where settings of version 0.1 are now."""
+
+
+class ProblemSize(NamedTuple):
+    """What the choice of some settings depends on."""
+
+    n_instances: int
+    n_inputs: int
+    n_neurons: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +85,9 @@ class Settings:
         Evaluate on batches, with fitness inherited from the parents (LE); otherwise on all
         training instances.
     batch_size
-        Instances in a batch, if evaluation is limited.
+        Instances in a batch, if evaluation is limited. "auto" is 500; with the strategy smoothing
+        a twentieth of the instances, at least 16 and at most 200, or 400 for metrics that count
+        predictions. Never more than there are.
     decay
         Share of the parents' fitness that is not inherited, if evaluation is limited.
     reshuffle_batches
@@ -91,7 +104,8 @@ class Settings:
     strategy
         Mutation and crossover: rand/1 (or rand/1/bin), rand/1/exp, best/1, rand/2,
         current-to-best/1, current-to-pbest/1; or a `Strategy` object, which also says whether
-        replacement is synchronous and ties go to the trial.
+        replacement is synchronous and ties go to the trial. "smoothing" is no differential
+        evolution: it moves each neuron along the slope of its smoothed fitness (`Smoothing`).
     representative
         What represents a subpopulation in the global solution: its "best" individual, as in the
         paper, or the "mean" of its individuals, which depends less on the luck of a batch. "auto"
@@ -136,7 +150,7 @@ class Settings:
     fitness: str | Metric | Callable[..., Any] = AUTO
     decomposition: Any = "neuron"
     limited_evaluation: bool = True
-    batch_size: int = 500
+    batch_size: int | str = AUTO
     decay: float = 0.2
     reshuffle_batches: bool = True
     population_size: int = 20
@@ -177,13 +191,15 @@ class Settings:
             check_flag("scale_initial_range", self.scale_initial_range)
         self._check_numbers()
         self._check_initial_range()
+        self._check_smoothing()
         self._check_extensions()
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
     def _check_numbers(self) -> None:
-        check_integer("batch_size", self.batch_size, 1)
+        if self.batch_size != AUTO:
+            check_integer("batch_size", self.batch_size, 1)
         self._check_population_size("population_size", self.population_size)
         check_integer("sampling_rounds", self.sampling_rounds, 1)
         check_real("decay", self.decay, 0, 1)
@@ -227,6 +243,24 @@ class Settings:
         for layer, width in enumerate(given):
             check_real(f"initial_range[{layer}]", width, 0, widest, above=True)
 
+    def _check_smoothing(self) -> None:
+        """Check what the strategy smoothing asks of the other settings."""
+        if not isinstance(self.strategy, Smoothing):
+            return
+        if not (isinstance(self.decomposition, str) and self.decomposition == "neuron"):
+            raise ValueError(
+                'strategy="smoothing" moves neurons: decomposition must be "neuron", got '
+                f"{self.decomposition!r}"
+            )
+        n_layers = len(self.hidden_layer_sizes) + 1
+        for name in ("width", "rate"):
+            given = self.strategy.list_by_layer(name)
+            if len(given) not in (0, 1, n_layers):
+                raise ValueError(
+                    f"strategy__{name} must be one number or {n_layers}, one for each layer, got "
+                    f"{len(given)}"
+                )
+
     def _check_extensions(self) -> None:
         """Check what changes along the budget."""
         for extension in self.extensions:
@@ -244,10 +278,11 @@ class Settings:
                         f"population_size={self.population_size}: subpopulations can only shrink"
                     )
             if isinstance(extension, BatchGrowth):
-                if extension.final_size < self.batch_size:
+                batch_size = _BATCH_SIZE if self.batch_size == AUTO else self.batch_size
+                if extension.final_size < int(batch_size):
                     raise ValueError(
                         f"final_size={extension.final_size} must be at least "
-                        f"batch_size={self.batch_size}: batches can only grow"
+                        f"batch_size={batch_size}: batches can only grow"
                     )
                 if not (self.limited_evaluation and self.reshuffle_batches):
                     raise ValueError(
@@ -260,15 +295,17 @@ class Settings:
         """Return settings from a mapping in which nested names may occur."""
         return cls(**resolve_names(settings))
 
-    def resolved(self, task: str = "classification") -> Settings:
+    def resolved(self, task: str = "classification", size: ProblemSize | None = None) -> Settings:
         """Return the settings with every "auto" replaced by what it stands for.
 
         Parameters
         ----------
         task
             classification or regression.
+        size
+            How large the problem is; if it is not given, what depends on it stays "auto".
         """
-        is_regression = task == "regression"
+        is_regression, smooths = task == "regression", isinstance(self.strategy, Smoothing)
         changes: dict[str, Any] = {}
         if isinstance(self.fitness, str) and self.fitness == AUTO:
             changes["fitness"] = "squared_error" if is_regression else "cross_entropy"
@@ -278,22 +315,57 @@ class Settings:
             changes["crossover_rate"] = 0.3 if is_regression else 0.5
         if isinstance(self.initial_range, str):
             changes["initial_range"] = 0.3 if is_regression else 4.0
+            if smooths:  # pre-activations of deviation 1, outputs less
+                n_hidden, width = len(self.hidden_layer_sizes), math.sqrt(3)
+                changes["initial_range"] = (width,) * n_hidden + (0.3 * width,)
         if self.scale_initial_range == AUTO:
-            changes["scale_initial_range"] = not is_regression
+            changes["scale_initial_range"] = smooths or not is_regression
         resolved = replace(self, **changes) if changes else self
+        metric = find_metric(resolved.fitness)
+        if size is not None and self.batch_size == AUTO:
+            n_instances = min(_BATCH_SIZE, size.n_instances)
+            if smooths:
+                n_instances = find_batch_size(size.n_instances, metric)
+            resolved = replace(resolved, batch_size=n_instances)
         if resolved.representative == AUTO:
             takes_means = (
                 resolved.decomposition == "neuron"
                 and resolved.limited_evaluation
-                and find_metric(resolved.fitness).is_graded
+                and metric.is_graded
             )
             resolved = replace(resolved, representative="mean" if takes_means else "best")
+        if size is not None and isinstance(resolved.strategy, Smoothing):
+            strategy = resolved.strategy.resolved(
+                metric, self.activation, self.hidden_layer_sizes, size.n_inputs,
+                self._count_generations(2 * size.n_neurons),
+            )  # fmt: skip
+            resolved = replace(resolved, strategy=strategy)
         return resolved
+
+    def _count_generations(self, evaluations: int) -> float | None:
+        """Return how many generations of so many evaluations the budget has, None without one."""
+        if not self.has_budget:
+            return None
+        generations = self.max_generations or math.inf
+        return min(generations, (self.max_evaluations or math.inf) / evaluations)
 
     @property
     def takes_means(self) -> bool:
         """Whether subpopulations are represented by their mean."""
         return self.representative == "mean"
+
+    @property
+    def population_sizes(self) -> tuple[int, int]:
+        """The fewest and the most individuals that a subpopulation can have during the run."""
+        if isinstance(self.strategy, Smoothing):
+            return 1, 1  # the mean
+        final = [e.final_size for e in self.extensions if isinstance(e, PopulationReduction)]
+        return min([self.population_size, *final]), self.population_size
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether evaluations, generations or seconds are limited."""
+        return any(getattr(self, name) is not None for name in self.BUDGETS[:3])
 
     def check_end(self) -> None:
         """Raise unless a stopping criterion is set."""
@@ -333,7 +405,7 @@ def _find_extensions(given: Any) -> tuple[Extension, ...]:
 COMPONENTS: dict[str, Callable[[Any], Any]] = {
     "decomposition": find_decomposition,
     "control": lambda given: find_component("control", given, CONTROLS, Control),
-    "strategy": lambda given: find_component("strategy", given, STRATEGIES, Strategy),
+    "strategy": find_strategy,
     "extensions": _find_extensions,
 }
 """The settings that are objects, and how a name becomes one."""

@@ -108,7 +108,7 @@ def draw_batches(rng: np.random.Generator, settings: Settings, n_instances: int)
     """Return the batches that settings ask for: one of everything under full evaluation."""
     if not settings.limited_evaluation:
         return Batches.all_instances(n_instances)
-    return Batches.partition(rng, n_instances, settings.batch_size, settings.reshuffle_batches)
+    return Batches.partition(rng, n_instances, int(settings.batch_size), settings.reshuffle_batches)
 
 
 def _draw_individuals(

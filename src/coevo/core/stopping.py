@@ -24,6 +24,7 @@ class StopReason(StrEnum):
     MAX_SECONDS = "max_seconds"
     TARGET_FITNESS = "target_fitness"
     PATIENCE = "patience"
+    STAGNATION = "stagnation"
     CALLBACK = "callback"
     INTERRUPTED = "interrupted"
 

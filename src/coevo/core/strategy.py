@@ -1,14 +1,16 @@
-"""Strategies of differential evolution, in the notation DE/mutation/crossover."""
+"""Strategies of differential evolution, in the notation DE/mutation/crossover, and their names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
+from typing import Any
 
 from coevo._validation import check_flag, check_name, check_real
-from coevo.core.component import Component
+from coevo.core.component import Component, find_component
 from coevo.core.operators import CROSSOVERS, MUTATIONS
+from coevo.core.smoothing import Smoothing
 
 _SHORT = {"bin": "binomial", "exp": "exponential"}
 
@@ -99,7 +101,7 @@ class CurrentToPBest(Strategy):
 
 _MUTATIONS_OF_STRATEGY = [name for name in MUTATIONS if name != "current-to-pbest/1"]
 
-STRATEGIES: dict[str, Callable[..., Strategy]] = {
+STRATEGIES: dict[str, Callable[..., Component]] = {
     **{name: partial(Strategy, name) for name in _MUTATIONS_OF_STRATEGY},
     "current-to-pbest/1": CurrentToPBest,
     **{
@@ -107,5 +109,13 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
         for name in _MUTATIONS_OF_STRATEGY
         for short, crossover in _SHORT.items()
     },
+    Smoothing.name: Smoothing,
 }
 """The strategies by name; `rand/1` is short for `rand/1/bin`."""
+
+
+def find_strategy(given: Any) -> Component:
+    """Return the strategy that a name, a text or an object stands for."""
+    if isinstance(given, Smoothing):
+        return given
+    return find_component("strategy", given, STRATEGIES, Strategy)

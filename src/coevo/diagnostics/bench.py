@@ -121,7 +121,7 @@ def measure(
 def _evolve(shape: tuple[int, ...], settings: Settings, **changes: Any) -> tuple[int, float]:
     """Run on random instances; return evaluations and seconds."""
     rng = np.random.default_rng(1)
-    n_instances = max(_N_INSTANCES, 2 * settings.batch_size)
+    n_instances = max(_N_INSTANCES, 2 * int(settings.batch_size))
     X = rng.uniform(-1, 1, (n_instances, shape[0])).astype(np.float32)
     y = (X @ rng.normal(size=(shape[0], shape[-1])).astype(np.float32)).argmax(axis=1)
     y[: shape[-1]] = np.arange(shape[-1])  # every class occurs

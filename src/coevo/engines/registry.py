@@ -12,6 +12,8 @@ from coevo.core.network import Architecture
 from coevo.engines.batched import BatchedEvaluator
 from coevo.engines.delta import DeltaEvaluator
 from coevo.engines.reference import ReferenceEvaluator
+from coevo.engines.smoothed import SmoothedEvaluator
+from coevo.engines.smoothed_reference import SmoothedReference
 
 logger = logging.getLogger("coevo")
 
@@ -21,6 +23,12 @@ ENGINES: dict[str, Callable[..., Evaluator]] = {
     "reference": ReferenceEvaluator,
 }
 """The Evaluators by name."""
+
+SMOOTHING_ENGINES: dict[str, Callable[..., Evaluator]] = {
+    "delta": SmoothedEvaluator,
+    "reference": SmoothedReference,
+}
+"""The Evaluators for the strategy smoothing."""
 
 
 def choose_engine(engine: str, architecture: Architecture, decomposition: Decomposition) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from coevo._typing import Array
 from coevo.core.batches import Instances
 from coevo.core.decomposition import Decomposition
-from coevo.core.evaluator import Evaluator, FusedEvaluator
+from coevo.core.evaluator import Evaluator, FusedEvaluator, SmoothingEvaluator
 from coevo.core.selection import Offspring, Outcome, Rule
 from coevo.engines.replacements import Replacements
 
@@ -46,6 +46,30 @@ class TwoMetricEvaluator:
     def input_size(self) -> float:
         """Root mean square of the training inputs."""
         return self._training.input_size
+
+    @property
+    def validates_apart(self) -> bool:
+        """Whether validation instances are others than those trained on."""
+        return self._smoothing.validates_apart
+
+    @property
+    def n_validation_instances(self) -> int:
+        """Number of validation instances."""
+        return self._smoothing.n_validation_instances
+
+    def find_input_moments(self) -> tuple[Array, Array]:
+        """Ask the training engine."""
+        return self._smoothing.find_input_moments()
+
+    def find_direction(self, widths: Array) -> Array:
+        """Ask the training engine."""
+        return self._smoothing.find_direction(widths)
+
+    @property
+    def _smoothing(self) -> SmoothingEvaluator:
+        if not isinstance(self._training, SmoothingEvaluator):
+            raise TypeError('strategy="smoothing" needs an engine with find_direction')
+        return self._training
 
     def evaluate_networks(self, genotypes: Array, instances: Instances) -> Array:
         """Measure networks on training instances."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -18,12 +18,13 @@ from coevo._validation import check_flag, check_integer, check_name, check_real
 from coevo.core.component import Component
 from coevo.core.evaluator import Data
 from coevo.core.hooks import Hook, check_callbacks
-from coevo.core.loop import Callback
+from coevo.core.loop import Callback, SearchLoop
 from coevo.core.metrics import Metric
 from coevo.core.network import Architecture, Network
 from coevo.core.responses import Responses
-from coevo.core.search import Search
 from coevo.core.settings import AUTO, COMPONENTS, MOVED, Settings
+from coevo.core.smoothing import Smoothing, is_auto
+from coevo.core.strategy import find_strategy
 from coevo.estimators.callbacks import (
     CallbackSupportMixin,
     FitTask,
@@ -47,12 +48,12 @@ Fitness = str | Metric | Callable[..., Any]
 class _KeepSearch(Hook):
     """Keeps the search, so that a warm start can go on with it."""
 
-    search: Search
+    search: SearchLoop
 
-    def begin(self, search: Search) -> None:
+    def begin(self, search: SearchLoop) -> None:
         self.search = search
 
-    def take(self) -> Search:
+    def take(self) -> SearchLoop:
         """Return the search and forget it; as it holds its hooks, that avoids a reference cycle."""
         search = self.search
         del self.search
@@ -71,7 +72,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     scale_inputs: bool = True
     decomposition: Any = Settings.decomposition
     limited_evaluation: bool = Settings.limited_evaluation
-    batch_size: int = Settings.batch_size
+    batch_size: int | str = Settings.batch_size
     decay: float = Settings.decay
     reshuffle_batches: bool = Settings.reshuffle_batches
     population_size: int = Settings.population_size
@@ -214,6 +215,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             max_seconds=None,
             patience=None,
             target_fitness=None,
+            strategy=_for_streams(self.strategy),
         )
         for extension in settings.extensions:
             if getattr(extension, "follows_budget", False):
@@ -251,7 +253,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         return result
 
     def _attributes(
-        self, training: Training, architecture: Architecture, search: Search
+        self, training: Training, architecture: Architecture, search: SearchLoop
     ) -> dict[str, Any]:
         """Return the fitted attributes as of now."""
         state = search.state
@@ -397,6 +399,15 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             estimator.feature_names_in_ = np.array(content.feature_names, dtype=object)
         estimator._take(content)
         return estimator
+
+
+def _for_streams(strategy: Any) -> Any:
+    """Return a strategy that knows no budget, and no number of instances to weigh decay against."""
+    found = find_strategy(strategy)
+    if not isinstance(found, Smoothing):
+        return found
+    chosen: dict[str, Any] = {"schedule": "root", "weight_decay": 0.0}
+    return replace(found, **{k: v for k, v in chosen.items() if is_auto(getattr(found, k))})
 
 
 def _scaled(training: Training, network: Network | None) -> Network | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from coevo.core.hooks import Hook, Run
-from coevo.core.search import Search
+from coevo.core.loop import SearchLoop
 from coevo.runtime.progress import Progress
 from coevo.training.progress import SearchProgress
 
@@ -51,20 +51,20 @@ class FitTask(Hook):
         self,
         estimator: Any,
         data: dict[str, Any],
-        attributes: Callable[[Search], dict[str, Any]],
+        attributes: Callable[[SearchLoop], dict[str, Any]],
     ) -> None:
         self._told = {"estimator": estimator, **data}
         self._attributes = attributes
         self._context: Any = None
 
-    def begin(self, search: Search) -> None:
+    def begin(self, search: SearchLoop) -> None:
         """Tell that the fit begins."""
         if HAS_CALLBACKS:
             estimator = self._told["estimator"]
             self._context = estimator._init_callback_context(max_subtasks=most_generations(search))
             self._context.call_on_fit_task_begin(**self._told)
 
-    def after_generation(self, search: Search) -> bool:
+    def after_generation(self, search: SearchLoop) -> bool:
         """Tell of a generation that has ended; return whether a callback wants to stop."""
         if self._context is None or not getattr(self._told["estimator"], "_skl_callbacks", None):
             return False
@@ -82,18 +82,15 @@ class FitTask(Hook):
             self._context.call_on_fit_task_end(**self._told, reconstruction_attributes={})
 
 
-def most_generations(search: Search) -> int | None:
+def most_generations(search: SearchLoop) -> int | None:
     """Return how many generations a search can still take, None if nothing limits them."""
     settings, state = search.settings, search.state
-    sizes = [settings.population_size, *(getattr(e, "final_size", None) for e in search.extensions)]
-    fewest = min(size for size in sizes if size is not None)
-    per_generation = len(search.decomposition) * fewest * (2 if settings.limited_evaluation else 1)
     limits = []
     if settings.max_generations is not None:
         limits.append(settings.max_generations - state.generation)
     if settings.max_evaluations is not None:
         left = settings.max_evaluations - state.evaluations
-        limits.append(math.ceil(left / per_generation))
+        limits.append(math.ceil(left / search.evaluations_per_generation))
     return max(0, min(limits)) if limits else None
 
 
@@ -114,7 +111,7 @@ class ProgressHook(Hook):
         """Show that it begins, and when kernels are compiled."""
         self._progress.__enter__()
 
-    def after_generation(self, search: Search) -> None:
+    def after_generation(self, search: SearchLoop) -> None:
         """Show the generation."""
         self._follow.after_generation(search)
 

@@ -7,8 +7,8 @@ from typing import Self
 
 from coevo._typing import Array
 from coevo.core.evaluator import Data
+from coevo.core.loop import SearchLoop
 from coevo.core.network import Architecture, Network
-from coevo.core.search import Search
 from coevo.estimators.scaling import InputScaling, TargetScaling, fold, unfold
 from coevo.training.run import Ongoing
 
@@ -67,7 +67,7 @@ class Training:
             targets = self.targets.apply(targets, dtype)
         return ScaledData(inputs, targets, weights)
 
-    def with_search(self, search: Search, architecture: Architecture) -> Self:
+    def with_search(self, search: SearchLoop, architecture: Architecture) -> Self:
         """Return this with a search to go on with."""
         return replace(self, ongoing=Ongoing(search.state, architecture, search.decomposition))
 

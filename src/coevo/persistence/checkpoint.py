@@ -26,7 +26,7 @@ import numpy as np
 from coevo._typing import Array, StrPath
 from coevo._version import __version__
 from coevo.core.hooks import Run
-from coevo.core.search import Search
+from coevo.core.loop import SearchLoop
 from coevo.core.settings import Settings
 from coevo.core.state import SearchState
 from coevo.persistence.atomic import write_atomically
@@ -155,7 +155,7 @@ def previous_path(path: StrPath) -> Path:
     return path.with_name(path.name + ".previous")
 
 
-def save(path: StrPath, search: Search, fingerprint: Fingerprint) -> None:
+def save(path: StrPath, search: SearchLoop, fingerprint: Fingerprint) -> None:
     """Save a search between two generations.
 
     Parameters

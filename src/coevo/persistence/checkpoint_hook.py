@@ -13,9 +13,8 @@ from pathlib import Path
 
 from coevo._typing import StrPath
 from coevo._validation import check_flag, check_integer, check_real
-from coevo.core.extensions.population_reduction import PopulationReduction
 from coevo.core.hooks import Hook, Run
-from coevo.core.search import Search
+from coevo.core.loop import SearchLoop
 from coevo.core.state import SearchState
 from coevo.persistence.checkpoint import (
     BUDGETS,
@@ -137,7 +136,7 @@ class Checkpoint(Hook):
         self._saved_generation = self._tried_generation = checkpoint.state.generation
         return checkpoint.state
 
-    def begin(self, search: Search) -> None:
+    def begin(self, search: SearchLoop) -> None:
         """Refuse a checkpoint whose state does not fit the search."""
         if not self._is_resumed:
             return
@@ -148,7 +147,7 @@ class Checkpoint(Hook):
                 f"{self.path}: what its extensions remember contradicts its subpopulations"
             )
 
-    def after_generation(self, search: Search) -> None:
+    def after_generation(self, search: SearchLoop) -> None:
         """Save if it is time."""
         n_seconds = time.monotonic() - self._tried_at
         n_generations = search.state.generation - self._tried_generation
@@ -157,7 +156,7 @@ class Checkpoint(Hook):
         ):
             self.end(search)
 
-    def end(self, search: Search) -> None:
+    def end(self, search: SearchLoop) -> None:
         """Save now, unless the last checkpoint is of this generation.
 
         If it cannot be written, say for lack of space, a warning is given and the run goes on: the
@@ -200,16 +199,16 @@ class Checkpoint(Hook):
             )
 
 
-def _fits(search: Search) -> bool:
+def _fits(search: SearchLoop) -> bool:
     """Return whether a state has the subpopulations, the dtype and the instances of its search."""
     state, settings, decomposition = search.state, search.settings, search.decomposition
     size = state.fitness.shape[1]
-    final = [e.final_size for e in search.extensions if isinstance(e, PopulationReduction)]
+    smallest, largest = settings.population_sizes
     blocks = zip(decomposition.blocks, decomposition.genes_of_blocks, strict=True)
     return (
         [block.shape for block in state.subpopulations]
         == [(len(block), size, genes.shape[1]) for block, genes in blocks]
-        and min([settings.population_size, *final]) <= size <= settings.population_size
+        and smallest <= size <= largest
         and state.global_solution.dtype == settings.dtype
         and len(state.batches.order) == search.evaluator.n_instances
     )

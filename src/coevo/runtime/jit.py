@@ -31,6 +31,10 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def compiled_with(*liberties: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a loop whose last bits may differ between machines, but not between runs on one.
 
+    A process may hold several copies of a kernel, one in each kernel that calls it, optimised apart
+    from each other; which of them runs depends on what was loaded first. So each product must
+    have one sum only that it can be fused with: a + b × c, not a × b + c × d.
+
     Parameters
     ----------
     *liberties

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from coevo._typing import Array
+from coevo.core.loop import SearchLoop
 from coevo.core.network import Architecture, Network
-from coevo.core.search import Search
 from coevo.datasets import Split
 
 COLUMNS = ("evaluations", "train", "validation", "test")
@@ -34,7 +34,7 @@ class Trace:
         self._stride = 1
         self._rows: list[tuple[float, ...]] = []
 
-    def __call__(self, search: Search) -> None:
+    def __call__(self, search: SearchLoop) -> None:
         """Score the global solution if this generation is one of those recorded."""
         state = search.state
         if state.generation % self._stride:

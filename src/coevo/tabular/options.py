@@ -40,9 +40,9 @@ CHOICES = {
 """The names that a setting may have, for completion in the shell."""
 
 _METAVARS = {
-    "bool": "yes|no", "bool | str": "auto|yes|no", "int": "N", "float": "X", "tuple[int, ...]":
-    "N,N…", "float | str": "X", "float | tuple[float, ...] | str": "X,X…", "Sequence[Any]":
-    "NAME,NAME…",
+    "bool": "yes|no", "bool | str": "auto|yes|no", "int": "N", "int | str": "N", "float": "X",
+    "tuple[int, ...]": "N,N…", "float | str": "X", "float | tuple[float, ...] | str": "X,X…",
+    "Sequence[Any]": "NAME,NAME…",
 }  # fmt: skip
 _FLAGS = {"yes": True, "true": True, "no": False, "false": False}
 _PYTHON_ONLY = (
@@ -179,6 +179,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "bool": _flag,
     "bool | str": lambda argument, text: text if text == AUTO else _flag(argument, text),
     "int": lambda argument, text: _number(argument, text, "int"),
+    "int | str": lambda argument, text: text if text == AUTO else _number(argument, text, "int"),
     "float": lambda argument, text: _number(argument, text, "float"),
     "tuple[int, ...]": _sizes,
     "float | str": lambda argument, text: (

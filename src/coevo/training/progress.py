@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coevo.core.hooks import Hook
-from coevo.core.search import Search
+from coevo.core.loop import SearchLoop
 from coevo.runtime.progress import Progress, format_seconds
 
 
@@ -21,7 +21,7 @@ class SearchProgress(Hook):
         # Where the search was at the first call: a resumed one is not faster for its past.
         self._start: tuple[int, float, float | None] | None = None
 
-    def after_generation(self, search: Search) -> None:
+    def after_generation(self, search: SearchLoop) -> None:
         """Show where a search is, after a generation."""
         if self._start is not None and not self._progress.is_due:
             return
@@ -44,7 +44,7 @@ class SearchProgress(Hook):
         self._progress.update(done, "  ".join(words))
 
 
-def _fraction_done(search: Search) -> float | None:
+def _fraction_done(search: SearchLoop) -> float | None:
     """Return the largest fraction of a limit that is used up, None if there is no limit."""
     state, settings = search.state, search.settings
     fractions = [

@@ -7,7 +7,7 @@ decomposed once, the engine is chosen once.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from coevo._typing import Array
+from coevo._validation import check_name
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import Decomposition, decompose
 from coevo.core.evaluator import Data, Evaluator
@@ -23,11 +24,11 @@ from coevo.core.loop import Callback
 from coevo.core.metrics import Metric
 from coevo.core.network import Architecture, Network
 from coevo.core.responses import ClassResponses, Responses
-from coevo.core.search import Search
-from coevo.core.settings import Settings
-from coevo.core.state import SearchState, draw_batches
+from coevo.core.settings import ProblemSize, Settings
+from coevo.core.smoothing import Smoothing
+from coevo.core.state import SearchState
 from coevo.engines.batched import BatchedEvaluator
-from coevo.engines.registry import ENGINES, choose_engine
+from coevo.engines.registry import ENGINES, SMOOTHING_ENGINES, choose_engine
 from coevo.engines.two_metrics import TwoMetricEvaluator
 from coevo.persistence.plain import plain_settings
 from coevo.runtime import memory, threads
@@ -142,16 +143,20 @@ def run_search(
     if not any(hook.may_stop for hook in followers):
         settings.check_end()
     architecture = problem.architecture(settings)
+    arguments = problem.arguments or plain_settings(settings)  # without what the budget decides
+    size = ProblemSize(len(problem.training), architecture.n_inputs, architecture.n_neurons)
+    settings = settings.resolved(problem.task, size)
     check_memory(problem, settings, architecture)
     genotype = _check_initial_network(problem, architecture)
     decomposition = decompose(settings.decomposition, architecture)
     engine = choose_engine(engine, architecture, decomposition)
-    evaluator = _make_evaluator(problem, metric, engine, architecture, decomposition)
+    engines = SMOOTHING_ENGINES if isinstance(settings.strategy, Smoothing) else ENGINES
+    check_name("engine", engine, engines)
+    evaluator = _make_evaluator(problem, metric, engines[engine], architecture, decomposition)
     state = None
     if problem.previous is not None:
         state = _check_previous(problem.previous, architecture, decomposition, settings)
         settings = _extend_budget(settings, state)
-    arguments = problem.arguments or plain_settings(settings)
     run = Run(settings, engine, evaluator, arguments, problem.named_arrays())
     with ExitStack() as stack:
         stack.enter_context(threads.limit(settings.n_threads))
@@ -166,7 +171,7 @@ def run_search(
         callbacks = [hook.after_generation for hook in followers]
         search = assemble(evaluator, decomposition, settings, callbacks, state, genotype)
         if problem.previous is not None:
-            _turn_to_new_instances(search)
+            search.turn_to_new_instances()
         for hook in followers:
             hook.begin(search)
         stop_reason = search.run()
@@ -198,10 +203,11 @@ def check_memory(problem: Problem, settings: Settings, architecture: Architectur
     sampling, the activations of a batch and of the validation set, and the instances.
     """
     itemsize = np.dtype(settings.dtype).itemsize
-    n_genes, size = architecture.n_genes, settings.population_size
+    n_genes, (_, size) = architecture.n_genes, settings.population_sizes
+    smooths = isinstance(settings.strategy, Smoothing)
     n_batch = len(problem.training)
     if settings.limited_evaluation:
-        n_batch = min(n_batch, settings.batch_size)
+        n_batch = min(n_batch, int(settings.batch_size))
     n_neurons = sum(architecture.hidden_layer_sizes) + architecture.n_outputs
     n_numbers = 2 * size * n_genes + n_neurons * (n_batch + len(problem.validation))
     n_inputs = problem.training.inputs.nbytes + problem.validation.inputs.nbytes
@@ -210,7 +216,8 @@ def check_memory(problem: Problem, settings: Settings, architecture: Architectur
     if available is not None and needed > available:
         raise MemoryError(
             f"hidden_layer_sizes={settings.hidden_layer_sizes} makes networks of {n_genes:,} "
-            f"weights and biases; with population_size={size} the search needs at least "
+            f"weights and biases; {'' if smooths else f'with population_size={size} '}the search "
+            "needs at least "
             f"{needed / 1e9:,.1f} GB of memory, and there are {available / 1e9:,.1f} GB"
         )
 
@@ -245,7 +252,7 @@ def _check_initial_network(problem: Problem, architecture: Architecture) -> Arra
 def _make_evaluator(
     problem: Problem,
     metric: Metric,
-    engine: str,
+    engine: Callable[..., Evaluator],
     architecture: Architecture,
     decomposition: Decomposition,
 ) -> Evaluator:
@@ -254,7 +261,7 @@ def _make_evaluator(
         # An engine that sees no weights in training does not look for any in validation.
         training = replace(training, weights=np.ones(len(training)))
     parts = (architecture, decomposition)
-    evaluator = ENGINES[engine](*parts, metric, training, validation)
+    evaluator = engine(*parts, metric, training, validation)
     if problem.validation_fitness is None:
         return evaluator
     other = _find_metric(problem, problem.validation_fitness, validation)
@@ -270,19 +277,18 @@ def _check_previous(
 ) -> SearchState:
     """Refuse to go on with networks of another shape; subpopulations may have shrunk meanwhile."""
     state = previous.state
-    smallest = min(
-        [settings.population_size, *(getattr(e, "final_size", 2**63) for e in settings.extensions)]
-    )
+    smallest, largest = settings.population_sizes
     if not (
         architecture == previous.architecture
         and decomposition.name == previous.decomposition.name
         and decomposition.sizes == previous.decomposition.sizes
-        and smallest <= state.fitness.shape[1] <= settings.population_size
+        and smallest <= state.fitness.shape[1] <= largest
         and state.global_solution.dtype == settings.dtype
     ):
         raise ValueError(
-            "hidden_layer_sizes, activation, decomposition, population_size, dtype and the number "
-            "of outputs must be what they were to go on from the previous fit"
+            "hidden_layer_sizes, activation, decomposition, population_size, strategy if one is "
+            "smoothing, dtype and the number of outputs must be what they were to go on from the "
+            "previous fit"
         )
     return state
 
@@ -296,18 +302,3 @@ def _extend_budget(settings: Settings, state: SearchState) -> Settings:
     }
     limits = {name: getattr(settings, name) for name in spent}
     return replace(settings, **{n: v + spent[n] for n, v in limits.items() if v is not None})
-
-
-def _turn_to_new_instances(search: Search) -> None:
-    """Give a search batches of its new instances, and fitness on them.
-
-    Under limited evaluation the individuals' fitness decays as new batches come. Under full
-    evaluation it is never measured again, so that no trial could beat what was measured on other
-    instances: all individuals are measured anew.
-    """
-    state, evaluator = search.state, search.evaluator
-    state.batches = draw_batches(state.rng, search.settings, evaluator.n_instances)
-    if not search.settings.limited_evaluation:
-        search.measure_in_place(slice(0, evaluator.n_instances))
-    state.best_validation = float(evaluator.validate_networks(state.best_network[np.newaxis])[0])
-    state.best_generation = state.generation

@@ -35,5 +35,6 @@ class BatchGrowth(Extension):
         """Say how large the batches of the next partition are."""
         state, settings = search.state, search.settings
         share = spent_share(settings, state.evaluations, state.generation)
-        growth = min(self.final_size, search.evaluator.n_instances) - settings.batch_size
-        state.batches.next_size = round(settings.batch_size + share * growth)
+        first_size = int(settings.batch_size)
+        growth = min(self.final_size, search.evaluator.n_instances) - first_size
+        state.batches.next_size = round(first_size + share * growth)

@@ -69,8 +69,8 @@ def _multiply_by_two(v, w, activations, bias_v, bias_w, total_v, total_w):
         w0, w1, w2, w3 = w[h], w[h + 1], w[h + 2], w[h + 3]
         x0, x1, x2, x3 = activations[h], activations[h + 1], activations[h + 2], activations[h + 3]
         for k in range(len(total_v)):
-            total_v[k] += v0 * x0[k] + v1 * x1[k] + v2 * x2[k] + v3 * x3[k]
-            total_w[k] += w0 * x0[k] + w1 * x1[k] + w2 * x2[k] + w3 * x3[k]
+            total_v[k] = (((total_v[k] + v0 * x0[k]) + v1 * x1[k]) + v2 * x2[k]) + v3 * x3[k]
+            total_w[k] = (((total_w[k] + w0 * x0[k]) + w1 * x1[k]) + w2 * x2[k]) + w3 * x3[k]
 
 
 @compiled

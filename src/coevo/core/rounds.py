@@ -1,0 +1,184 @@
+"""Rounds: how long a smoothed search moves fast, and how strongly its weights decay.
+
+A network is at its best when the rate of its moves has fallen to 0, and how many moves pay is not
+known beforehand. So the search goes in rounds, each twice as long as the one before; within a round
+the rate falls linearly to 0, and the next one goes on from there. When the budget has no room for
+the next round, what is left of it is the last.
+
+Nor is it known how strongly the weights must be drawn towards 0 for a network to be right on
+instances that it was not trained on. Each round but the last is therefore made twice from the same
+start, with twice and with half the weight decay of the round before, and the try that validates
+better is kept, with its decay. Without a validation set of its own there is one try, with the decay
+as it was set.
+
+The search has come to rest when two rounds, three quarters of all moves, have gained at most a
+hundredth of what was left to gain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from coevo._typing import Array
+from coevo.core.extensions.base import Memory
+from coevo.core.settings import Settings
+
+LENGTH = 500
+"""Moves of the first round."""
+FACTOR = 2.0
+"""How much stronger and weaker than before the weight decay of the two tries is."""
+_ROOM = {1: 2.5, 2: 5.0}  # lengths of a round for which a budget must have room, by tries
+_LEAST_GAIN = 0.01
+_MEASURED = 30  # generations after which their seconds are known
+
+
+class Clock(NamedTuple):
+    """What has been spent, or may be."""
+
+    evaluations: float
+    generations: float
+    seconds: float
+
+    @classmethod
+    def limits(cls, settings: Settings) -> Clock:
+        """Return the budget of a search, infinite where there is no limit."""
+        limits = (settings.max_evaluations, settings.max_generations, settings.max_seconds)
+        return cls(*(math.inf if limit is None else float(limit) for limit in limits))
+
+
+class Rounds:
+    """The place in a sequence of rounds; all of it is in memory, which goes into checkpoints.
+
+    Parameters
+    ----------
+    memory
+        As `begin` returns it; changed in place.
+    arrays
+        What a search changes by its moves: copied, and put back for another try.
+    limits
+        The budget.
+    n_tries
+        2 to try two weight decays in each round, 1 for none.
+    """
+
+    def __init__(
+        self, memory: Memory, arrays: Sequence[Array], limits: Clock, n_tries: int
+    ) -> None:
+        self._memory = memory
+        self._arrays = arrays
+        self._limits = limits
+        self._n_tries = n_tries
+
+    @staticmethod
+    def begin(arrays: Sequence[Array], decay: float, now: Clock) -> Memory:
+        """Return the memory of a sequence that begins now."""
+        starts = {f"start_{k}": array.copy() for k, array in enumerate(arrays)}
+        others = {f"other_{k}": np.zeros_like(array) for k, array in enumerate(arrays)}
+        return {
+            "round": np.zeros(4, dtype=np.int64),  # number, try, is the last, has come to rest
+            "began": np.array(now, dtype=float),  # of this try
+            "decay": np.array([decay]),  # of the round before
+            "other_fitness": np.zeros(1),  # of the first try
+            "gained": np.full(2, -np.inf),  # best fitness after the last round, and before it
+            **starts,
+            **others,
+        }
+
+    @property
+    def length(self) -> int:
+        """Generations of this round."""
+        return int(LENGTH * 2 ** int(self._memory["round"][0]))
+
+    @property
+    def is_last(self) -> bool:
+        """Whether this round takes what is left of the budget."""
+        return bool(self._memory["round"][2])
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether further rounds would gain next to nothing."""
+        return bool(self._memory["round"][3])
+
+    @property
+    def decay(self) -> float:
+        """The weight decay of this try."""
+        decay = float(self._memory["decay"][0])
+        if self.is_last or self._n_tries == 1:
+            return decay
+        return decay / FACTOR if self._memory["round"][1] else decay * FACTOR
+
+    def share_left(self, now: Clock) -> float:
+        """Return the share of the rate that the next move has."""
+        spent = np.array(now) - self._memory["began"]
+        granted = np.array([math.inf, self.length, math.inf])
+        if self.is_last:
+            granted = np.maximum(np.array(self._limits) - self._memory["began"], 1e-9)
+        return max(0.0, 1 - float((spent / granted).max()))
+
+    def plan(self, now: Clock, per_generation: Clock) -> None:
+        """Make this the last round if the budget has no room for it and the next one."""
+        left = np.array(self._limits) - np.array(now)
+        n_generations = (left / np.maximum(per_generation, 1e-9)).min()
+        self._memory["round"][2] = n_generations < _ROOM[self._n_tries] * self.length
+
+    def wants_measured_plan(self, now: Clock) -> bool:
+        """Say whether it is time to plan again because seconds are known now."""
+        number, attempt = self._memory["round"][:2]
+        n_generations = now.generations - self._memory["began"][1]
+        return bool(number == 0 and attempt == 0 and n_generations == _MEASURED)
+
+    def is_over(self, now: Clock) -> bool:
+        """Say whether this try has had its moves."""
+        n_generations = now.generations - self._memory["began"][1]
+        return not self.is_last and bool(n_generations >= self.length)
+
+    def end_try(self, fitness: float, best_fitness: float, now: Clock) -> None:
+        """Go on to the next try or round; the arrays may be put back.
+
+        Parameters
+        ----------
+        fitness
+            Validation fitness at the end of this try.
+        best_fitness
+            The best there has been.
+        now
+            What has been spent.
+        """
+        memory = self._memory
+        span = np.array(now, dtype=float) - memory["began"]
+        memory["began"][:] = now
+        if self._n_tries == 2 and memory["round"][1] == 0:
+            self._copy("other", into_memory=True)
+            memory["other_fitness"][0] = fitness
+            self._copy("start", into_memory=False)
+            memory["round"][1] = 1
+            return
+        if self._n_tries == 2:
+            is_first_better = bool(memory["other_fitness"][0] >= fitness)
+            if is_first_better:
+                self._copy("other", into_memory=False)
+            memory["decay"] *= FACTOR if is_first_better else 1 / FACTOR
+        gained, before = memory["gained"]
+        has_rested = best_fitness - before <= _LEAST_GAIN * _left_to_gain(best_fitness)
+        memory["round"][3] = has_rested
+        memory["gained"][:] = best_fitness, gained
+        memory["round"][:2] = memory["round"][0] + 1, 0
+        self._copy("start", into_memory=True)
+        self.plan(now, Clock(*(span / span[1])))
+
+    def _copy(self, name: str, into_memory: bool) -> None:
+        for k, array in enumerate(self._arrays):
+            kept = self._memory[f"{name}_{k}"]
+            if into_memory:
+                kept[...] = array
+            else:
+                array[...] = kept
+
+
+def _left_to_gain(fitness: float) -> float:
+    """Return how far a fitness is from the best that there can be: 0 for errors, 1 for scores."""
+    return -fitness if fitness < 0 else max(0.0, 1 - fitness)

@@ -1,0 +1,344 @@
+"""The search by smoothed fitness: see `coevo.core.smoothing` for what it does and why.
+
+One generation is one batch::
+
+    rebase(X, batch)
+    direction ← find_direction(widths)     two evaluations for each neuron
+    means ← means + rate × Adam(direction − decay × means)
+    X ← means
+
+Rate and decay follow rounds (`coevo.core.rounds`).
+
+A subpopulation is kept as its mean, as its only individual. Means are over standardised inputs, X
+over the inputs as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from coevo._typing import Array
+from coevo.core import adam
+from coevo.core.adam import Neurons
+from coevo.core.decomposition import Decomposition
+from coevo.core.evaluator import SmoothingEvaluator
+from coevo.core.extensions.base import Memory
+from coevo.core.loop import Callback, SearchLoop
+from coevo.core.metrics import ErrorMetric, SquaredError, find_metric
+from coevo.core.rounds import Clock, Rounds
+from coevo.core.settings import Settings
+from coevo.core.smoothing import Smoothing, check_served
+from coevo.core.state import SearchState, draw_batches
+from coevo.core.stopping import StopReason, reached_criterion
+from coevo.runtime import threads
+from coevo.runtime.jit import clock
+
+_LEAST_DEVIATION = 0.1  # of an input, as a share of the root mean square of all deviations
+_PASSES = 3  # over its batch that a generation takes at least: forwards, back along, and between
+_GRAIN = 2**16  # weights worth waking another thread for
+_SLOWLY = 1000  # generations after which the schedule "root" has taken 1 − √½ off the rate
+
+
+class SmoothedSearch(SearchLoop):
+    """A neuron-wise search along the slope of the smoothed fitness.
+
+    The history's batch fitness is that of the global solution before its move, and its validation
+    fitness that of the last validation: validation takes at most about a tenth of the time, so
+    there is one every so many generations and one at the end.
+
+    Parameters
+    ----------
+    evaluator
+        Finds directions.
+    decomposition
+        The neurons.
+    settings
+        The strategy is a `Smoothing`; nothing is "auto".
+    state
+        The means, drawn by `draw_means` or taken over from a checkpoint.
+    callbacks
+        Called with the search after each generation.
+    initial_network : array of shape (n_genes,), optional
+        A network to begin with in place of the means drawn.
+    """
+
+    def __init__(
+        self,
+        evaluator: SmoothingEvaluator,
+        decomposition: Decomposition,
+        settings: Settings,
+        state: SearchState,
+        callbacks: Sequence[Callback] = (),
+        initial_network: Array | None = None,
+    ) -> None:
+        super().__init__(evaluator, decomposition, settings, state, callbacks)
+        assert isinstance(settings.strategy, Smoothing)
+        metric = find_metric(settings.fitness)
+        check_served(metric)
+        self._evaluator = evaluator
+        self._strategy = settings.strategy
+        self._initial_network = initial_network
+        self._unit = _find_unit(metric)
+        n_layers = len(decomposition.layer_inputs)
+        self._widths, self._rates = (
+            np.broadcast_to(settings.strategy.list_by_layer(name), n_layers).astype(float)
+            for name in ("width", "rate")
+        )
+        self._means = self._join_means()
+        self._memory = self._take_over_memory()
+        self._layers = self._lay_out()
+        self._rounds: Rounds | None = None
+        if self._strategy.schedule == "rounds":
+            n_tries = 2 if self._strategy.adapt_decay and evaluator.validates_apart else 1
+            limits = Clock.limits(settings)
+            self._rounds = Rounds(self._memory, self._moved_arrays(self._memory), limits, n_tries)
+
+    # ----------------------------------------------------------------------------- generations
+
+    def _initialise(self) -> None:
+        state = self.state
+        if self._initial_network is not None:
+            state.global_solution[:] = self._initial_network
+            for layer in self._layers:
+                adam.unfold(layer)
+        self._fold()
+        if self._rounds is not None:
+            self._begin_rounds()
+        self.evaluator.rebase(state.global_solution, state.batches[0])
+        state.evaluations += 1
+        fitness = self.evaluator.evaluate_global_solution()
+        state.fitness[:] = fitness
+        self._record(self._validate(), fitness)
+
+    def _evolve(self) -> None:
+        state = self.state
+        self.evaluator.rebase(state.global_solution, state.batches.take(state.rng))
+        fitness = self.evaluator.evaluate_global_solution()
+        state.fitness[:] = fitness
+        self._move(self._evaluator.find_direction(self._widths))
+        state.evaluations += self.evaluations_per_generation
+        state.generation += 1
+        latest = state.history.latest._replace(
+            generation=state.generation, evaluations=state.evaluations, seconds=self._seconds()
+        )
+        validation = self._go_through_rounds()
+        if validation is None:
+            validation = latest.validation_fitness
+            is_last = reached_criterion(self.settings, latest, state.best_generation) is not None
+            if is_last or state.generation % self._validation_interval == 0:
+                validation = self._validate()
+        self._record(validation, fitness, latest.seconds)
+
+    def _move(self, direction: Array) -> None:
+        """Take a step with all neurons."""
+        self._memory["n_moves"] += 1
+        n_moves, rates = int(self._memory["n_moves"][0]), self._rates * self._find_share_of_rate()
+        if self._unit != 1:
+            direction /= direction.dtype.type(self._unit)
+        decay = self._rounds.decay if self._rounds else float(self._strategy.weight_decay)
+        strength = decay / self.evaluator.n_instances
+        start = 0
+        for rate, layer in zip(rates, self._layers, strict=True):
+            stop = start + layer.means.size
+            part = direction[start:stop].reshape(layer.means.shape)
+            decay, start = strength * len(layer.centre), stop
+            move = partial(adam.move, layer, part, float(rate), decay, n_moves)
+            threads.share_out(move, len(part), grain=1 + _GRAIN // len(part[0]))
+
+    def _find_share_of_rate(self) -> float:
+        """Return what share of the rates at the start the next move has."""
+        if self._rounds is not None:
+            return self._rounds.share_left(self._clock())
+        is_constant = self._strategy.schedule == "constant"
+        return 1.0 if is_constant else 1 / math.sqrt(1 + self.state.generation / _SLOWLY)
+
+    def _go_through_rounds(self) -> float | None:
+        """End a round whose moves are made; return the validation fitness if it was measured."""
+        rounds, now = self._rounds, self._clock()
+        if rounds is None:
+            return None
+        if rounds.wants_measured_plan(now):
+            first, *_, last = self.state.history.rows[-20:]  # the first ones load kernels
+            seconds = (last[2] - first[2]) / (last[0] - first[0])
+            rounds.plan(now, Clock(self.evaluations_per_generation, 1, seconds))
+        if not rounds.is_over(now):
+            return None
+        validation = self._validate()
+        rounds.end_try(validation, self.state.best_validation, self._clock())
+        self._fold()  # another try begins elsewhere
+        if rounds.is_at_rest:
+            self.stop_reason = StopReason.STAGNATION
+        return validation
+
+    def _clock(self) -> Clock:
+        return Clock(self.state.evaluations, self.state.generation, self._seconds())
+
+    def _seconds(self) -> float:
+        return self.state.seconds + clock() - self._began
+
+    @property
+    def evaluations_per_generation(self) -> int:
+        """Two for each neuron."""
+        return 2 * len(self.decomposition)
+
+    # ------------------------------------------------------------------------------ validation
+
+    @property
+    def _validation_interval(self) -> int:
+        """Generations between two validations.
+
+        Counted in passes over instances, not measured by the clock, so that it is the same in every
+        run.
+        """
+        batch = len(self.state.batches.order) / self.state.batches.n_batches
+        interval = math.ceil(10 * self._evaluator.n_validation_instances / (_PASSES * batch))
+        return min(interval, self.settings.patience or interval)
+
+    def _validate(self) -> float:
+        """Measure the global solution on the validation set, and keep it if it is the best."""
+        state = self.state
+        validation = float(self.evaluator.validate_networks(state.global_solution[np.newaxis])[0])
+        if validation > state.best_validation:
+            state.best_validation, state.best_generation = validation, state.generation
+            state.best_network[:] = state.global_solution
+        return validation
+
+    # --------------------------------------------------------------------------- memory and state
+
+    def _remeasure(self) -> None:
+        """Begin the rounds anew; directions are always found afresh."""
+        self._begin_rounds()
+
+    def _begin_rounds(self) -> None:
+        if self._rounds is None:
+            return
+        decay = float(self._memory["decay"][0])
+        now = Clock(self.state.evaluations, self.state.generation, self.state.seconds)
+        fresh = Rounds.begin(self._moved_arrays(self._memory), decay, now)
+        for name, array in fresh.items():
+            self._memory[name][...] = array
+        self._rounds.plan(now, Clock(self.evaluations_per_generation, 1, 0))
+
+    def _is_over(self) -> bool:
+        if self._rounds is not None and self._rounds.is_at_rest:
+            self.stop_reason = self.stop_reason or StopReason.STAGNATION
+        return super()._is_over()
+
+    def _join_means(self) -> Array:
+        """Return all means as one array; the subpopulations become views of it."""
+        blocks = self.state.subpopulations
+        means = np.concatenate([block.reshape(-1) for block in blocks])
+        starts = np.cumsum([0, *(block.size for block in blocks)])
+        self.state.subpopulations = [
+            means[start : start + block.size].reshape(block.shape)
+            for start, block in zip(starts[:-1], blocks, strict=True)
+        ]
+        return means
+
+    def _moved_arrays(self, memory: Memory) -> tuple[Array, ...]:
+        """Return all that moves change, but for X, which follows from it."""
+        return (self._means, memory["first"], memory["second"], memory["n_moves"])
+
+    def _take_over_memory(self) -> Memory:
+        """Keep a memory that fits the network and the schedule; otherwise begin with none."""
+        state, fresh = self.state, self._begin_memory()
+        found = state.memories.get(Smoothing.name, {})
+        fits = {n: a.shape for n, a in found.items()} == {n: a.shape for n, a in fresh.items()}
+        self.has_forgotten = bool(state.memories) and not fits
+        if not fits and self._strategy.standardise:
+            centre, deviation = self._evaluator.find_input_moments()
+            size = math.sqrt(float((deviation**2).mean())) or 1.0
+            fresh["centre"][:] = centre
+            fresh["factor"][:] = 1 / np.maximum(deviation, _LEAST_DEVIATION * size)
+        state.memories = {Smoothing.name: found if fits else fresh}
+        return state.memories[Smoothing.name]
+
+    def _begin_memory(self) -> Memory:
+        dtype, n_inputs = self._means.dtype, self.decomposition.layer_inputs[0]
+        memory = {
+            "first": np.zeros_like(self._means),
+            "second": np.zeros_like(self._means),
+            "n_moves": np.zeros(1, dtype=np.int64),
+            "centre": np.zeros(n_inputs, dtype=dtype),
+            "factor": np.ones(n_inputs, dtype=dtype),
+        }
+        if self._strategy.schedule == "rounds":
+            arrays, decay = self._moved_arrays(memory), float(self._strategy.weight_decay)
+            memory |= Rounds.begin(arrays, decay, Clock(0, 0, 0))
+        return memory
+
+    def _lay_out(self) -> list[Neurons]:
+        """Return the neurons of each layer."""
+        memory = self._memory
+        genes = (self._means, self.state.global_solution, memory["first"], memory["second"])
+        ends = np.cumsum(np.bincount(self.decomposition.layer_of_gene))
+        layers: list[Neurons] = []
+        for depth, n_inputs in enumerate(self.decomposition.layer_inputs):
+            start = ends[depth - 1] if depth else 0
+            mean, solution, first, second = (
+                array[start : ends[depth]].reshape(-1, n_inputs + 1) for array in genes
+            )
+            centre = np.zeros(n_inputs, self._means.dtype)
+            factor = np.ones(n_inputs, self._means.dtype)
+            if depth == 0:
+                centre, factor = memory["centre"], memory["factor"]
+            layers.append(Neurons(mean, solution, first, second, centre, factor))
+        return layers
+
+    def _fold(self) -> None:
+        """Write X from the means."""
+        for layer in self._layers:
+            adam.fold(layer, 0, len(layer.means))
+
+
+def draw_means(
+    settings: Settings, decomposition: Decomposition, evaluator: SmoothingEvaluator
+) -> SearchState:
+    """Draw batches and means, in this order: weights uniform within their range, biases 0.
+
+    Parameters
+    ----------
+    settings
+        The seed and the range of the weights; ranges are over standardised inputs.
+    decomposition
+        The neurons.
+    evaluator
+        Knows the number of training instances and the size of their inputs.
+    """
+    assert isinstance(settings.strategy, Smoothing)
+    rng = np.random.Generator(np.random.SFC64(settings.seed))
+    batches = draw_batches(rng, settings, evaluator.n_instances)
+    ranges = np.broadcast_to(settings.initial_range, len(decomposition.layer_inputs))
+    if settings.scale_initial_range:
+        ranges = ranges / np.sqrt(decomposition.layer_inputs)
+        if not settings.strategy.standardise:
+            ranges[0] /= evaluator.input_size
+    subpopulations = []
+    for block in decomposition.blocks:
+        n_genes = decomposition.sizes[block.start]
+        means = rng.uniform(-1, 1, (len(block), 1, n_genes))
+        means *= ranges[decomposition.first_layers[block.start]]
+        means[..., -1] = 0
+        subpopulations.append(means.astype(settings.dtype))
+    n_genes = len(decomposition.layer_of_gene)
+    return SearchState(
+        rng=rng,
+        batches=batches,
+        subpopulations=subpopulations,
+        fitness=np.zeros((len(decomposition), 1)),
+        champions=np.zeros(len(decomposition), dtype=np.int64),
+        global_solution=np.zeros(n_genes, dtype=settings.dtype),
+        best_network=np.zeros(n_genes, dtype=settings.dtype),
+    )
+
+
+def _find_unit(metric: object) -> float:
+    """Return what one unit of a metric's error counts, so that rate and decay need not know it."""
+    if not isinstance(metric, ErrorMetric) or metric.units is None:
+        return 1.0
+    power = 2 if isinstance(metric, SquaredError) else 1
+    return float(np.mean(np.power(metric.units, power)))

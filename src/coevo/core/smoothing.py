@@ -1,0 +1,180 @@
+"""Smoothing: a strategy that moves each neuron's mean along the slope of its smoothed fitness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from coevo._validation import check_flag, check_name, check_real
+from coevo.core.component import Component
+from coevo.core.metrics import CountMetric, Metric
+
+AUTO = "auto"
+SCHEDULES = ("rounds", "root", "constant")
+"""How the rate falls: to 0 in each round, with the root of the generations, not at all."""
+
+SERVED = (
+    "accuracy, balanced_accuracy, f1, f1_macro, matthews, cross_entropy, margin, squared_error, "
+    "absolute_error, profit"
+)
+"""The metrics that smoothing can be used with, for messages."""
+
+
+@dataclass
+class Smoothing(Component):
+    """A neuron-wise search along the slope of the smoothed fitness, in place of trials.
+
+    Each subpopulation is a distribution around its mean, and the means are the global solution. An
+    individual acts on an instance only through the neuron's pre-activation s. If that is uniform in
+    s ± width, the fitness f of the instance, in the context of the other neurons' means, has an
+    expectation whose slope along s is exactly
+
+        (f(s + width) − f(s − width)) / (2 width)
+
+    so that two evaluations of a neuron on a batch say how the expected fitness depends on all of
+    its weights: by the slope times the neuron's inputs, added up over the instances. The means move
+    along this with step sizes by Adam. Nothing is differentiated and nothing is propagated
+    backwards: f may have steps, as it has with sign activations or accuracy as fitness.
+
+    It is not differential evolution and not in the paper. It is related to methods that perturb
+    nodes rather than weights, and to evolution strategies with mirrored samples, of which it takes
+    the expectation instead of a sample. For smooth functions and a width near 0 it is the gradient
+    by central differences.
+
+    The fitness must be a mean over instances (accuracy, cross_entropy, margin, squared_error,
+    absolute_error, profit) or a function of the confusion matrix (balanced_accuracy, f1, f1_macro,
+    matthews), which is taken to first order at the predictions of the batch. Where one class for
+    all is nearly as good as a first network, as with f1, that is where it may stay; differential
+    evolution finds its way out more often.
+
+    It works on the decomposition "neuron". Settings that belong to differential evolution are not
+    used: population_size, scale_factor, crossover_rate, control, decay, representative,
+    sampling_rounds and extensions.
+
+    Parameters
+    ----------
+    width
+        Half the width of the distribution of a pre-activation; one number, or one for each layer.
+        "auto" is 1 where a step must be smoothed (all layers if the metric counts predictions,
+        hidden layers if their activation is sign), otherwise 0.5.
+    rate
+        Largest change of a weight in a generation, about, at the start; one number, or one for each
+        layer. "auto" is 0.006 for hidden layers and twice that for the output layer. If the budget
+        has fewer than 2000 generations, weights must come as far with fewer steps: 12 / generations
+        in place of 0.006, but at most 0.05 and 0.35 / √(number of inputs). In networks with a
+        hidden layer of H > 50 neurons times ∛(50 / H).
+    weight_decay
+        How strongly weights are drawn towards 0, biases not: a layer with n inputs by
+        weight_decay × n / (number of training instances), as if each weight had a normal prior of
+        variance 1 / (weight_decay × n). "auto" is 1/8 at first; each round then tries twice and
+        half as much and keeps what validates better, if there are validation instances.
+    adapt_decay
+        Whether rounds try other weight decays. "auto" is yes unless weight_decay is given.
+    schedule
+        How the rate falls: "rounds", in each of which it falls linearly to 0, each twice as long as
+        the one before, the last to the end of the budget (a run that is limited by seconds cannot
+        be reproduced exactly); "root", as 1 / √(1 + generation / 1000); or "constant". "auto" is
+        rounds, and root for streams.
+    standardise
+        Search in coordinates in which each input has mean 0 and deviation 1 over the training
+        instances. The global solution takes inputs as they are.
+    """
+
+    name: ClassVar[str] = "smoothing"
+    minimum_population_size: ClassVar[int] = 1
+
+    width: float | Sequence[float] | str = AUTO
+    rate: float | Sequence[float] | str = AUTO
+    weight_decay: float | str = AUTO
+    adapt_decay: bool | str = AUTO
+    schedule: str = AUTO
+    standardise: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("width", "rate"):
+            for number in self.list_by_layer(name):
+                check_real(name, number, 0, above=True)
+        if not is_auto(self.weight_decay):
+            check_real("weight_decay", self.weight_decay, 0)
+        if not is_auto(self.adapt_decay):
+            check_flag("adapt_decay", self.adapt_decay)
+        check_name("schedule", self.schedule, (AUTO, *SCHEDULES))
+        check_flag("standardise", self.standardise)
+
+    def list_by_layer(self, name: str) -> tuple[Any, ...]:
+        """Return widths or rates: one, one for each layer, or none if they are "auto"."""
+        given = getattr(self, name)
+        if is_auto(given):
+            return ()
+        is_list = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+        return tuple(given) if is_list else (given,)
+
+    def resolved(
+        self,
+        metric: Metric,
+        activation: str,
+        hidden_layer_sizes: Sequence[int],
+        n_inputs: int,
+        n_generations: float | None,
+    ) -> Smoothing:
+        """Return this with every "auto" replaced by what it stands for.
+
+        Parameters
+        ----------
+        metric
+            The fitness.
+        activation, hidden_layer_sizes, n_inputs
+            Of the network.
+        n_generations
+            How many generations the budget has, infinity if it is one of seconds, None if there is
+            no budget.
+        """
+        n_hidden, widest = len(hidden_layer_sizes), max([1, *hidden_layer_sizes])
+        at_outputs = 0.5 if metric.is_graded else 1.0
+        at_hidden = 1.0 if activation == "sign" else at_outputs
+        most = max(0.006, min(0.05, 0.35 / math.sqrt(n_inputs)))
+        rate = max(0.006, min(most, 12 / (n_generations or math.inf)))
+        rate *= min(1.0, (50 / widest) ** (1 / 3))
+        chosen: dict[str, Any] = {
+            "width": (at_hidden,) * n_hidden + (at_outputs,),
+            "rate": (rate,) * n_hidden + (2 * rate,),
+            "weight_decay": 1 / 8,
+            "adapt_decay": is_auto(self.weight_decay),
+            "schedule": "rounds",
+        }
+        return replace(self, **{k: v for k, v in chosen.items() if is_auto(getattr(self, k))})
+
+    @staticmethod
+    def serves(metric: Metric) -> bool:
+        """Say whether the metric is one that smoothing can be used with."""
+        return metric.is_mean or isinstance(metric, CountMetric)
+
+
+def is_auto(value: Any) -> bool:
+    """Say whether a setting is left to the library."""
+    return isinstance(value, str) and value == AUTO
+
+
+def check_served(metric: Metric) -> None:
+    """Raise if smoothing cannot be used with a metric."""
+    if not Smoothing.serves(metric):
+        raise ValueError(
+            f'strategy="smoothing" asks how the fitness follows each instance, and {metric.name} '
+            f'does not say; it serves {SERVED}. For any other metric use strategy="rand/1"'
+        )
+
+
+def find_batch_size(n_instances: int, metric: Metric) -> int:
+    """Return how many instances a batch has if nothing is said about it.
+
+    Each generation is one small move, so that many generations on few instances lead further than
+    few on many; with too few instances all that a move follows is noise. A metric that counts
+    predictions hears only of the instances that are nearly undecided, and so needs more.
+    """
+    if not metric.is_graded:
+        return min(n_instances, 400)
+    return min(n_instances, 200, max(16, n_instances // 20))

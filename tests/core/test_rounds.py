@@ -1,0 +1,104 @@
+"""Rounds: when the rate falls, which weight decay is kept, when the search rests."""
+
+import numpy as np
+import pytest
+
+from coevo.core.rounds import LENGTH, Clock, Rounds
+
+
+@pytest.fixture
+def begin():
+    """Return rounds over one array, and the array."""
+
+    def make(n_tries=2, decay=1.0, **limits):
+        array = np.zeros(3)
+        memory = Rounds.begin([array], decay, Clock(0, 0, 0))
+        none = {"evaluations": np.inf, "generations": np.inf, "seconds": np.inf}
+        return Rounds(memory, [array], Clock(**none | limits), n_tries), array
+
+    return make
+
+
+def at(generation):
+    return Clock(10 * generation, generation, 0.1 * generation)
+
+
+def test_the_better_try_is_kept_with_its_decay(begin):
+    rounds, array = begin()
+    assert rounds.decay == 2
+    array[:] = 5
+    rounds.end_try(-0.3, -0.3, at(LENGTH))
+    assert not array.any()  # the second try has the same start
+    assert rounds.decay == 0.5
+    array[:] = 7
+    rounds.end_try(-0.4, -0.3, at(2 * LENGTH))
+    assert (array == 5).all()
+    assert rounds.decay == 4
+    assert rounds.length == 2 * LENGTH
+    rounds.end_try(-0.2, -0.2, at(4 * LENGTH))
+    assert (array == 5).all()
+    array[:] = 9
+    rounds.end_try(-0.1, -0.1, at(6 * LENGTH))
+    assert (array == 9).all()
+    assert rounds.decay == 2  # of the next round's first try
+
+
+def test_one_try_keeps_the_decay(begin):
+    rounds, array = begin(n_tries=1, decay=0.3)
+    array[:] = 5
+    rounds.end_try(-0.3, -0.3, at(LENGTH))
+    assert (array == 5).all()
+    assert rounds.decay == 0.3
+
+
+def test_the_rate_falls_to_nothing_in_each_try(begin):
+    rounds, _ = begin()
+    assert rounds.share_left(at(0)) == 1
+    assert rounds.share_left(at(LENGTH // 4)) == 0.75
+    assert not rounds.is_over(at(LENGTH - 1))
+    assert rounds.is_over(at(LENGTH))
+    rounds.end_try(-0.3, -0.3, at(LENGTH))
+    assert rounds.share_left(at(LENGTH)) == 1
+
+
+@pytest.mark.parametrize("limit", ["evaluations", "generations", "seconds"])
+def test_the_last_round_takes_what_is_left_of_the_budget(begin, limit):
+    end = at(6 * LENGTH)
+    rounds, _ = begin(**{limit: getattr(end, limit)})
+    rounds.plan(at(0), Clock(10, 1, 0.1))
+    assert not rounds.is_last
+    rounds.end_try(-0.3, -0.3, at(LENGTH))
+    rounds.end_try(-0.4, -0.3, at(2 * LENGTH))
+    assert rounds.is_last
+    assert rounds.decay == 2  # of the better try, no longer tried
+    assert rounds.share_left(at(3 * LENGTH)) == pytest.approx(0.75)
+    assert rounds.share_left(end) == 0
+    assert not rounds.is_over(end)
+
+
+def test_a_small_budget_is_one_round(begin):
+    rounds, _ = begin(generations=LENGTH)
+    rounds.plan(at(0), Clock(10, 1, 0.1))
+    assert rounds.is_last
+    assert rounds.decay == 1
+
+
+@pytest.mark.parametrize(
+    ("best", "rests"),
+    [
+        ([-0.5, -0.2, -0.1, -0.05], False),
+        ([-0.5, -0.2, -0.1999, -0.1985], True),  # 0.0015 of 0.2 in two rounds
+        ([0.5, 0.9, 0.9, 0.9005], True),  # 0.0005 of 0.1
+        ([0.5, 0.9, 0.9, 0.902], False),
+        ([5.0, 9.0, 9.0, 9.0], True),
+        ([5.0, 9.0, 9.0, 9.001], False),  # a profit, whose best is not known
+    ],
+)
+def test_two_rounds_without_gain_are_rest(begin, best, rests):
+    rounds, _ = begin(n_tries=1)
+    generation = 0
+    for fitness in best:
+        assert not rounds.is_at_rest
+        generation += rounds.length
+        rounds.end_try(fitness, fitness, at(generation))
+    assert rounds.is_at_rest == rests
