@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from coevo.core.extensions.adaptation import JDE, SHADE, Dither
     from coevo.core.extensions.base import Extension
     from coevo.core.extensions.batch_growth import BatchGrowth
+    from coevo.core.extensions.in_place_fitness import InPlaceFitness
     from coevo.core.extensions.population_reduction import PopulationReduction
+    from coevo.core.extensions.revival import Revival
     from coevo.core.extensions.weight_decay import WeightDecay
     from coevo.core.metrics import make_metric
     from coevo.core.network import Architecture, Network
@@ -46,10 +48,12 @@ __all__ = [
     "CurrentToPBest",
     "Dither",
     "Extension",
+    "InPlaceFitness",
     "Network",
     "PopulationReduction",
     "RandomGroups",
     "Result",
+    "Revival",
     "Search",
     "Settings",
     "Smoothing",
@@ -85,7 +89,9 @@ _HOMES = {
     "Dither": "coevo.core.extensions.adaptation.Dither",
     "Extension": "coevo.core.extensions.base.Extension",
     "Network": "coevo.core.network.Network",
+    "InPlaceFitness": "coevo.core.extensions.in_place_fitness.InPlaceFitness",
     "PopulationReduction": "coevo.core.extensions.population_reduction.PopulationReduction",
+    "Revival": "coevo.core.extensions.revival.Revival",
     "RandomGroups": "coevo.core.decomposition.RandomGroups",
     "Result": "coevo.training.result.Result",
     "Search": "coevo.core.search.Search",

@@ -55,7 +55,7 @@ def test_help_fits_a_screen_and_has_examples(coevo, monkeypatch):
     assert "--population-size" not in coevo("train", "--help").stdout
     text = coevo("train", "--help-all").stdout
     assert "--population-size" in text
-    assert "Default: 200000." in " ".join(re.sub("[│\n]", " ", text).split())
+    assert "Default: auto." in " ".join(re.sub("[│\n]", " ", text).split())
 
 
 @pytest.mark.parametrize(

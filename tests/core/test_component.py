@@ -31,7 +31,7 @@ class Pot(Component):
 KNOWN = {"kettle": Kettle, "pot/2": Pot}
 
 
-def find(given):
+def find(given, setting=""):
     return find_component("vessel", given, KNOWN, Component)
 
 
@@ -112,7 +112,7 @@ def test_a_failed_set_params_changes_nothing():
     assert kettle == Kettle()
 
 
-FIND = {"vessel": find, "plate": lambda given: given}
+FIND = {"vessel": find, "plate": lambda given, setting: given}
 DEFAULTS = {"vessel": "kettle", "plate": "round"}
 
 

@@ -87,7 +87,7 @@ def cooperative(variant, **changes):
     rng = ScriptedGenerator([PARENTS] * 2, [[0, 1, 0, 0]] * 2, [lanes] * 2)
     return prepare(
         variant, [OUTPUT_0, OUTPUT_1], [[0.4, 0.8, 0.6, 0.2], [0.2, 0.4, 0.8, 0.6]], [2, 1], rng,
-        **changes,
+        extensions=(), **changes,
     )  # fmt: skip
 
 

@@ -13,19 +13,23 @@ from coevo import (
     PopulationReduction,
     RandomGroups,
     Settings,
+    Smoothing,
     Strategy,
     WeightDecay,
     evolve,
 )
 from coevo.core.control import Fixed
-from coevo.core.settings import AUTO, MOVED, describe_settings
+from coevo.core.settings import MOVED, ProblemSize, describe_settings
+from coevo.core.smoothing import AUTO
 from coevo.study import read_plan
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, {"control": Fixed(), "strategy": Strategy(), "decomposition": "neuron"}),
+        ({}, {"control": Fixed(), "strategy": "auto", "decomposition": "neuron"}),
+        ({"strategy": "rand/1"}, {"strategy": Strategy()}),
+        ({"strategy__rate": 0.1}, {"strategy": Smoothing(rate=0.1)}),
         ({"control": "shade"}, {"control": SHADE()}),
         ({"control": "shade(memory_size=10)"}, {"control": SHADE(10)}),
         ({"control__memory_size": 10, "control": "shade"}, {"control": SHADE(10)}),
@@ -97,7 +101,7 @@ def test_nested_names_work_in_every_place_that_takes_settings(tmp_path, make_cla
             "the setting of control=shade='size' is unknown; choose one of memory_size",
         ),
         ({"decomposition__size": 3}, ValueError, "decomposition='neuron' has no setting 'size'"),
-        ({"extensions__rate": 3}, ValueError, r"extensions=\(\) has no setting 'rate'"),
+        ({"extensions__rate": 3}, ValueError, "extensions='auto' has no setting 'rate'"),
         ({"fitness__beta": 3}, ValueError, "the setting before __='fitness' is unknown"),
         ({"control": "shade(memory=3)"}, TypeError, r"control='shade\(memory=3\)': .*memory"),
         ({"control": "shade(memory_size=0)"}, ValueError, "memory_size must be at least 1"),
@@ -167,14 +171,14 @@ def test_settings_are_compared_and_changed_as_values():
 
 
 def test_auto_is_resolved_once_and_for_all():
-    settings = Settings()
+    settings = Settings(strategy="rand/1")
     for task, fitness in (("classification", "cross_entropy"), ("regression", "squared_error")):
-        resolved = settings.resolved(task)
+        resolved = settings.resolved(task, ProblemSize(1000, 9, 60))
         assert resolved.fitness == fitness
         assert AUTO not in {
             value for f in fields(resolved) if isinstance(value := getattr(resolved, f.name), str)
         }
-        assert resolved.resolved(task) is resolved
+        assert resolved.resolved(task) == resolved
     given = {"scale_factor": 0.3, "crossover_rate": 0.4, "initial_range": 1.0}
     kept = Settings(**given, scale_initial_range=False).resolved("regression")
     assert {name: getattr(kept, name) for name in given} == given

@@ -41,7 +41,8 @@ def test_the_text_of_a_strategy_is_read_back(strategy):
 
 
 def test_every_mutation_has_a_strategy():
-    assert {make().mutation for make in STRATEGIES.values()} == MUTATIONS.keys()
+    made = [make() for make in STRATEGIES.values()]
+    assert {s.mutation for s in made if isinstance(s, Strategy)} == MUTATIONS.keys()
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_subpopulations_shrink_and_stay_small(iris):
     arguments = QUICK | {"extensions": [PopulationReduction(final_size=5)], "warm_start": True}
     classifier = CoevoClassifier(**arguments).fit(*iris)
     size = classifier._training.ongoing.state.fitness.shape[1]
-    assert 5 <= size < classifier.population_size
+    assert 5 <= size < classifier.settings_.population_size
     generations = classifier.n_iter_
     classifier.fit(*iris)
     assert classifier._training.ongoing.state.fitness.shape[1] <= size

@@ -95,7 +95,7 @@ def find_component(
 
 def nest(
     settings: Mapping[str, Any],
-    find: Mapping[str, Callable[[Any], Any]],
+    find: Mapping[str, Callable[..., Any]],
     defaults: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return settings with nested names applied to the components they belong to.
@@ -105,7 +105,8 @@ def nest(
     settings
         By name; `control__memory_size` changes the setting `memory_size` of `control`.
     find
-        Turns what is given for a setting into its component.
+        Turns what is given for a setting into its component; the second argument is the name of
+        the component's setting that is asked for.
     defaults
         What a setting is if it is not given.
     """
@@ -115,7 +116,7 @@ def nest(
         if inner:
             check_name("the setting before __", owner, find)
             given = plain.get(owner, defaults[owner])
-            component = find[owner](given)
+            component = find[owner](given, inner)
             if not isinstance(component, Component):
                 raise ValueError(f"{owner}={given!r} has no setting {inner!r}")
             check_name(f"the setting of {owner}={component.name}", inner, component.get_params())

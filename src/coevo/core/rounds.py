@@ -46,8 +46,7 @@ class Clock(NamedTuple):
     @classmethod
     def limits(cls, settings: Settings) -> Clock:
         """Return the budget of a search, infinite where there is no limit."""
-        limits = (settings.max_evaluations, settings.max_generations, settings.max_seconds)
-        return cls(*(math.inf if limit is None else float(limit) for limit in limits))
+        return cls(*(math.inf if limit is None else limit for limit in settings.limits))
 
 
 class Rounds:

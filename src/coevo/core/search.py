@@ -275,6 +275,17 @@ class Search(SearchLoop):
             extension.keep(self, survivors)
         self._plan_turns()
 
+    def repopulate(self, subpopulations: list[Array]) -> None:
+        """Take over other individuals, of any number, and measure them in the global solution."""
+        state = self.state
+        size = subpopulations[0].shape[1]
+        state.subpopulations = subpopulations
+        state.fitness = np.zeros((len(self.decomposition), size))
+        self.measure_in_place(state.batches[state.batches.position - 1])
+        state.champions[:] = state.fitness.argmax(axis=1)
+        self.forget()
+        self._plan_turns()
+
     def regroup(self, decomposition: Decomposition) -> None:
         """Take over other groups of genes; the state must fit them already."""
         self.decomposition = decomposition

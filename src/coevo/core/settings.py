@@ -16,20 +16,26 @@ from coevo.core.decomposition import find_decomposition
 from coevo.core.extensions.adaptation import CONTROLS
 from coevo.core.extensions.base import Extension
 from coevo.core.extensions.batch_growth import BatchGrowth
+from coevo.core.extensions.in_place_fitness import InPlaceFitness
 from coevo.core.extensions.population_reduction import PopulationReduction
 from coevo.core.extensions.registry import EXTENSIONS
+from coevo.core.extensions.revival import Revival
 from coevo.core.metrics import Metric, find_metric
 from coevo.core.network import ACTIVATIONS
 from coevo.core.selection import REPRESENTATIVES
-from coevo.core.smoothing import Smoothing, find_batch_size
+from coevo.core.smoothing import AUTO, Smoothing, find_batch_size, is_auto
 from coevo.core.strategy import find_strategy
 
 LARGEST = {"float32": 3.4e38, "float64": 1.7e308}
 """The dtypes, and about the largest number that each represents."""
 DTYPES = tuple(LARGEST)
-AUTO = "auto"
-"""What a setting is called that the library chooses."""
 _BATCH_SIZE = 500
+_POPULATION_SIZE = 20
+_EVOLUTIONARY = frozenset({
+    "decomposition", "limited_evaluation", "decay", "population_size", "scale_factor",
+    "crossover_rate", "control", "representative", "sampling_rounds", "extensions",
+})  # fmt: skip
+"""Settings that only differential evolution has, or that smoothing has one value for."""
 
 MOVED = {
     "group_size": "decomposition__size",
@@ -93,19 +99,26 @@ class Settings:
     reshuffle_batches
         Draw new batches each time all have been visited.
     population_size
-        Individuals in each subpopulation (NP).
+        Individuals in each subpopulation (NP). "auto" is 20.
     scale_factor
-        Weight of the differences in a mutant (F), at the start if it is learnt.
+        Weight of the differences in a mutant (F), at the start if it is learnt. Below the critical
+        √((1 − CR/2) / NP) individuals become alike whatever is selected; "auto" is 1.05 times that
+        for classification and, as initial weights are small there, 2.4 times for regression.
     crossover_rate
         Probability that a gene of a trial comes from the mutant (CR), at the start if it is learnt.
+        "auto" is 0.5 for classification and 0.3 for regression.
     control
         How F and CR are chosen for each trial: "fixed", "dither" (F drawn from a range), "jde"
         (individuals carry their own), "shade" (drawn around those that have succeeded).
     strategy
-        Mutation and crossover: rand/1 (or rand/1/bin), rand/1/exp, best/1, rand/2,
-        current-to-best/1, current-to-pbest/1; or a `Strategy` object, which also says whether
-        replacement is synchronous and ties go to the trial. "smoothing" is no differential
-        evolution: it moves each neuron along the slope of its smoothed fitness (`Smoothing`).
+        Mutation and crossover of differential evolution: rand/1 (or rand/1/bin), rand/1/exp,
+        best/1, rand/2, current-to-best/1, current-to-pbest/1; or a `Strategy` object, which also
+        says whether replacement is synchronous and ties go to the trial. Or "smoothing", which
+        moves each neuron along the slope of its smoothed fitness (`Smoothing`). "auto" is smoothing
+        if the fitness says what each instance adds to it, and rand/1 otherwise, or if a setting is
+        given that only differential evolution has (decomposition, limited_evaluation, decay,
+        population_size, scale_factor, crossover_rate, control, representative, sampling_rounds,
+        extensions).
     representative
         What represents a subpopulation in the global solution: its "best" individual, as in the
         paper, or the "mean" of its individuals, which depends less on the luck of a batch. "auto"
@@ -124,10 +137,15 @@ class Settings:
     extensions
         Further changes to the search, as names with settings ("weight_decay(rate=0.001)",
         "population_reduction(final_size=10)", "batch_growth(final_size=2000)") or objects, your own
-        included.
+        included. "auto" is "revival" for neurons, which draws new individuals when subpopulations
+        have collapsed, and under full evaluation "in_place_fitness", which keeps the search from
+        standing still from the start; () for none.
     max_evaluations
         End after the first generation with which this many networks have been evaluated for
         fitness, initial sampling included, validation not. None for no limit, here and below.
+        "auto" is None if generations or seconds are limited. Otherwise it grows with the problem:
+        20,000 generations and 20 passes over the instances with smoothing, which ends earlier when
+        it no longer pays; 400 generations, at least 200,000 evaluations, with rand/1.
     max_generations
         End after this many generations.
     max_seconds
@@ -153,17 +171,17 @@ class Settings:
     batch_size: int | str = AUTO
     decay: float = 0.2
     reshuffle_batches: bool = True
-    population_size: int = 20
+    population_size: int | str = AUTO
     scale_factor: float | str = AUTO
     crossover_rate: float | str = AUTO
     control: Any = "fixed"
-    strategy: Any = "rand/1"
+    strategy: Any = AUTO
     representative: str = AUTO
     sampling_rounds: int = 5
     initial_range: float | tuple[float, ...] | str = AUTO
     scale_initial_range: bool | str = AUTO
-    extensions: Sequence[Any] = ()
-    max_evaluations: int | None = 200_000
+    extensions: Sequence[Any] | str = AUTO
+    max_evaluations: int | str | None = AUTO
     max_generations: int | None = None
     max_seconds: float | None = None
     target_fitness: float | None = None
@@ -181,7 +199,7 @@ class Settings:
         for name, find in COMPONENTS.items():
             self._set(name, find(getattr(self, name)))
         check_name("activation", self.activation, ACTIVATIONS)
-        if not (isinstance(self.fitness, str) and self.fitness == AUTO):
+        if not is_auto(self.fitness):
             find_metric(self.fitness)
         check_name("representative", self.representative, REPRESENTATIVES)
         check_name("dtype", self.dtype, DTYPES)
@@ -200,16 +218,19 @@ class Settings:
     def _check_numbers(self) -> None:
         if self.batch_size != AUTO:
             check_integer("batch_size", self.batch_size, 1)
-        self._check_population_size("population_size", self.population_size)
+        if self.population_size != AUTO:
+            self._check_population_size("population_size", self.population_size)
         check_integer("sampling_rounds", self.sampling_rounds, 1)
         check_real("decay", self.decay, 0, 1)
         if self.scale_factor != AUTO:
             check_real("scale_factor", self.scale_factor, 0, above=True)
         if self.crossover_rate != AUTO:
             check_real("crossover_rate", self.crossover_rate, 0, 1)
-        for count in ("max_evaluations", "max_generations", "patience", "n_threads"):
+        for count in ("max_generations", "patience", "n_threads"):
             if getattr(self, count) is not None:
                 check_integer(count, getattr(self, count), 1)
+        if self.max_evaluations is not None and self.max_evaluations != AUTO:
+            check_integer("max_evaluations", self.max_evaluations, 1)
         if self.max_seconds is not None:
             check_real("max_seconds", self.max_seconds, 0, above=True)
         if self.target_fitness is not None:
@@ -218,11 +239,12 @@ class Settings:
             check_integer("seed", self.seed, 0, maximum=None)
 
     def _check_population_size(self, argument: str, size: Any) -> None:
+        strategy = find_strategy("rand/1") if self.strategy == AUTO else self.strategy
         check_integer(
             argument,
             size,
-            self.strategy.minimum_population_size,
-            why=f" for strategy {self.strategy.name}, whose parents must be different individuals",
+            strategy.minimum_population_size,
+            why=f" for strategy {strategy.name}, whose parents must be different individuals",
         )
 
     def _check_initial_range(self) -> None:
@@ -263,7 +285,7 @@ class Settings:
 
     def _check_extensions(self) -> None:
         """Check what changes along the budget."""
-        for extension in self.extensions:
+        for extension in self.known_extensions:
             follows_budget = isinstance(extension, PopulationReduction | BatchGrowth)
             if follows_budget and self.max_evaluations is None and self.max_generations is None:
                 raise ValueError(
@@ -272,10 +294,11 @@ class Settings:
                 )
             if isinstance(extension, PopulationReduction):
                 self._check_population_size("final_size", extension.final_size)
-                if extension.final_size > self.population_size:
+                size = _POPULATION_SIZE if self.population_size == AUTO else self.population_size
+                if extension.final_size > int(size):
                     raise ValueError(
                         f"final_size={extension.final_size} must be at most "
-                        f"population_size={self.population_size}: subpopulations can only shrink"
+                        f"population_size={size}: subpopulations can only shrink"
                     )
             if isinstance(extension, BatchGrowth):
                 batch_size = _BATCH_SIZE if self.batch_size == AUTO else self.batch_size
@@ -305,49 +328,103 @@ class Settings:
         size
             How large the problem is; if it is not given, what depends on it stays "auto".
         """
-        is_regression, smooths = task == "regression", isinstance(self.strategy, Smoothing)
-        changes: dict[str, Any] = {}
-        if isinstance(self.fitness, str) and self.fitness == AUTO:
-            changes["fitness"] = "squared_error" if is_regression else "cross_entropy"
-        if self.scale_factor == AUTO:
-            changes["scale_factor"] = 0.5 if is_regression else 0.2
-        if self.crossover_rate == AUTO:
-            changes["crossover_rate"] = 0.3 if is_regression else 0.5
-        if isinstance(self.initial_range, str):
-            changes["initial_range"] = 0.3 if is_regression else 4.0
-            if smooths:  # pre-activations of deviation 1, outputs less
-                n_hidden, width = len(self.hidden_layer_sizes), math.sqrt(3)
-                changes["initial_range"] = (width,) * n_hidden + (0.3 * width,)
-        if self.scale_initial_range == AUTO:
-            changes["scale_initial_range"] = smooths or not is_regression
-        resolved = replace(self, **changes) if changes else self
+        resolved = self
+        if is_auto(self.fitness):
+            fitness = "squared_error" if task == "regression" else "cross_entropy"
+            resolved = replace(resolved, fitness=fitness)
         metric = find_metric(resolved.fitness)
-        if size is not None and self.batch_size == AUTO:
-            n_instances = min(_BATCH_SIZE, size.n_instances)
-            if smooths:
-                n_instances = find_batch_size(size.n_instances, metric)
-            resolved = replace(resolved, batch_size=n_instances)
-        if resolved.representative == AUTO:
-            takes_means = (
-                resolved.decomposition == "neuron"
-                and resolved.limited_evaluation
-                and metric.is_graded
-            )
-            resolved = replace(resolved, representative="mean" if takes_means else "best")
-        if size is not None and isinstance(resolved.strategy, Smoothing):
-            strategy = resolved.strategy.resolved(
-                metric, self.activation, self.hidden_layer_sizes, size.n_inputs,
-                self._count_generations(2 * size.n_neurons),
-            )  # fmt: skip
+        if is_auto(self.strategy):
+            strategy = "rand/1"
+            if not self._names_differential_evolution() and Smoothing.is_compiled_for(metric):
+                strategy = Smoothing.name
             resolved = replace(resolved, strategy=strategy)
-        return resolved
+        if isinstance(resolved.strategy, Smoothing):
+            return resolved._resolved_for_smoothing(metric, size)
+        return resolved._resolved_for_evolution(task, metric, size)
+
+    def _names_differential_evolution(self) -> bool:
+        """Whether a setting is given that only differential evolution has."""
+        return any(
+            getattr(self, field.name) != field.default
+            for field in fields(Settings)
+            if field.name in _EVOLUTIONARY
+        )
+
+    def _resolved_for_smoothing(self, metric: Metric, size: ProblemSize | None) -> Settings:
+        n_hidden, width = len(self.hidden_layer_sizes), math.sqrt(3)
+        resolved = self._choose(
+            # Pre-activations of deviation 1, outputs less.
+            initial_range=(width,) * n_hidden + (0.3 * width,),
+            scale_initial_range=True,
+            extensions=(),
+            **self._without_budget(),
+        )
+        if size is None:
+            return resolved
+        resolved = resolved._choose(batch_size=find_batch_size(size.n_instances, metric))
+        n_epoch = size.n_instances / int(resolved.batch_size)
+        resolved = resolved._choose(
+            max_evaluations=2 * size.n_neurons * round(20_000 + 20 * n_epoch)
+        )
+        strategy = resolved.strategy.resolved(
+            metric, self.activation, self.hidden_layer_sizes, size.n_inputs,
+            resolved._count_generations(2 * size.n_neurons),
+        )  # fmt: skip
+        return replace(resolved, strategy=strategy)
+
+    def _resolved_for_evolution(
+        self, task: str, metric: Metric, size: ProblemSize | None
+    ) -> Settings:
+        is_regression = task == "regression"
+        is_limited_neuron = self.decomposition == "neuron" and self.limited_evaluation
+        resolved = self._choose(
+            population_size=_POPULATION_SIZE,
+            crossover_rate=0.3 if is_regression else 0.5,
+            initial_range=0.3 if is_regression else 4.0,
+            scale_initial_range=not is_regression,
+            representative="mean" if is_limited_neuron and metric.is_graded else "best",
+            extensions=self._find_auto_extensions(),
+            **self._without_budget(),
+        )
+        crossover_rate, n_individuals = resolved.crossover_rate, int(resolved.population_size)
+        critical = math.sqrt((1 - float(crossover_rate) / 2) / n_individuals)
+        ratio = 2.4 if is_regression else 1.05
+        resolved = resolved._choose(scale_factor=round(ratio * critical, 3))
+        if size is None:
+            return resolved
+        n_evaluations = 400 * 2 * n_individuals * size.n_neurons
+        return resolved._choose(
+            batch_size=min(_BATCH_SIZE, size.n_instances),
+            max_evaluations=max(200_000, n_evaluations),
+        )
+
+    def _find_auto_extensions(self) -> tuple[Extension, ...]:
+        revival = (Revival(),) if self.decomposition == "neuron" else ()
+        is_stored_for_good = not self.limited_evaluation and self.decomposition != "whole"
+        return (InPlaceFitness(), *revival) if is_stored_for_good else revival
+
+    def _without_budget(self) -> dict[str, None]:
+        """Return that evaluations are not limited, if something else is."""
+        has_other = self.max_generations is not None or self.max_seconds is not None
+        return {"max_evaluations": None} if has_other else {}
+
+    def _choose(self, **chosen: Any) -> Settings:
+        """Return settings with these in place of "auto"."""
+        changes = {name: value for name, value in chosen.items() if is_auto(getattr(self, name))}
+        return replace(self, **changes) if changes else self
 
     def _count_generations(self, evaluations: int) -> float | None:
         """Return how many generations of so many evaluations the budget has, None without one."""
         if not self.has_budget:
             return None
         generations = self.max_generations or math.inf
-        return min(generations, (self.max_evaluations or math.inf) / evaluations)
+        return min(generations, float(self.max_evaluations or math.inf) / evaluations)
+
+    @property
+    def limits(self) -> tuple[float | None, float | None, float | None]:
+        """The budget in evaluations, generations and seconds, once nothing is "auto"."""
+        evaluations = None if self.max_evaluations is None else int(self.max_evaluations)
+        return evaluations, self.max_generations, self.max_seconds
 
     @property
     def takes_means(self) -> bool:
@@ -355,12 +432,21 @@ class Settings:
         return self.representative == "mean"
 
     @property
+    def known_extensions(self) -> tuple[Extension, ...]:
+        """The extensions, none as long as they are "auto"."""
+        known: Any = () if is_auto(self.extensions) else self.extensions
+        return tuple(known)
+
+    @property
     def population_sizes(self) -> tuple[int, int]:
         """The fewest and the most individuals that a subpopulation can have during the run."""
         if isinstance(self.strategy, Smoothing):
             return 1, 1  # the mean
-        final = [e.final_size for e in self.extensions if isinstance(e, PopulationReduction)]
-        return min([self.population_size, *final]), self.population_size
+        size = int(self.population_size)
+        extensions = self.known_extensions
+        final = [e.final_size for e in extensions if isinstance(e, PopulationReduction)]
+        largest = [e.largest_size for e in extensions if isinstance(e, Revival)]
+        return min([size, *final]), max([size, *largest])
 
     @property
     def has_budget(self) -> bool:
@@ -389,7 +475,9 @@ def _find_sizes(given: Any) -> tuple[int, ...]:
     return sizes
 
 
-def _find_extensions(given: Any) -> tuple[Extension, ...]:
+def _find_extensions(given: Any) -> tuple[Extension, ...] | str:
+    if is_auto(given):
+        return AUTO
     if isinstance(given, str | Extension) or not isinstance(given, Sequence):
         given = (given,) if isinstance(given, str | Extension) else given
     if not isinstance(given, Sequence):
@@ -402,13 +490,13 @@ def _find_extensions(given: Any) -> tuple[Extension, ...]:
     return found  # type: ignore[return-value]
 
 
-COMPONENTS: dict[str, Callable[[Any], Any]] = {
-    "decomposition": find_decomposition,
-    "control": lambda given: find_component("control", given, CONTROLS, Control),
+COMPONENTS: dict[str, Callable[..., Any]] = {
+    "decomposition": lambda given, _="": find_decomposition(given),
+    "control": lambda given, _="": find_component("control", given, CONTROLS, Control),
     "strategy": find_strategy,
-    "extensions": _find_extensions,
+    "extensions": lambda given, _="": _find_extensions(given),
 }
-"""The settings that are objects, and how a name becomes one."""
+"""The settings that are objects, and how a name becomes one; see `coevo.core.component.nest`."""
 
 
 def resolve_names(settings: Mapping[str, Any]) -> dict[str, Any]:

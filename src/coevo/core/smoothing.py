@@ -11,9 +11,18 @@ import numpy as np
 
 from coevo._validation import check_flag, check_name, check_real
 from coevo.core.component import Component
-from coevo.core.metrics import CountMetric, Metric
+from coevo.core.metrics import (
+    AbsoluteError,
+    Accuracy,
+    ClippedMargin,
+    CountMetric,
+    CrossEntropy,
+    Metric,
+    SquaredError,
+)
 
 AUTO = "auto"
+"""What a setting is called that the library chooses."""
 SCHEDULES = ("rounds", "root", "constant")
 """How the rate falls: to 0 in each round, with the root of the generations, not at all."""
 
@@ -22,6 +31,7 @@ SERVED = (
     "absolute_error, profit"
 )
 """The metrics that smoothing can be used with, for messages."""
+_OWN_MEANS = (Accuracy, CrossEntropy, ClippedMargin, SquaredError, AbsoluteError)
 
 
 @dataclass
@@ -152,6 +162,11 @@ class Smoothing(Component):
     def serves(metric: Metric) -> bool:
         """Say whether the metric is one that smoothing can be used with."""
         return metric.is_mean or isinstance(metric, CountMetric)
+
+    @staticmethod
+    def is_compiled_for(metric: Metric) -> bool:
+        """Say whether there are compiled loops for it, as there are for all metrics of coevo's."""
+        return isinstance(metric, CountMetric) or type(metric) in _OWN_MEANS
 
 
 def is_auto(value: Any) -> bool:

@@ -96,7 +96,7 @@ def draw_state(
         rng=rng,
         batches=batches,
         subpopulations=subpopulations,
-        fitness=np.zeros((n_subpopulations, settings.population_size)),
+        fitness=np.zeros((n_subpopulations, int(settings.population_size))),
         champions=np.zeros(n_subpopulations, dtype=np.int64),
         global_solution=np.zeros(n_genes, dtype=dtype),
         best_network=np.zeros(n_genes, dtype=dtype),
@@ -127,7 +127,8 @@ def _draw_individuals(
     width = widths[layers]
     subpopulations = []
     for genes in decomposition.genes_of_blocks:
-        individuals = rng.uniform(-1, 1, (len(genes), settings.population_size, genes.shape[1]))
+        shape = (len(genes), int(settings.population_size), genes.shape[1])
+        individuals = rng.uniform(-1, 1, shape)
         individuals *= width[genes][:, np.newaxis]
         if initial_network is not None:
             individuals += initial_network[genes][:, np.newaxis]

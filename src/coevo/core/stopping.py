@@ -43,11 +43,12 @@ def reached_criterion(
     best_generation
         The generation in which the best network was found.
     """
+    max_evaluations, max_generations, max_seconds = settings.limits
     criteria = (
         (StopReason.TARGET_FITNESS, settings.target_fitness, latest.best_validation),
-        (StopReason.MAX_EVALUATIONS, settings.max_evaluations, latest.evaluations),
-        (StopReason.MAX_GENERATIONS, settings.max_generations, latest.generation),
-        (StopReason.MAX_SECONDS, settings.max_seconds, latest.seconds),
+        (StopReason.MAX_EVALUATIONS, max_evaluations, latest.evaluations),
+        (StopReason.MAX_GENERATIONS, max_generations, latest.generation),
+        (StopReason.MAX_SECONDS, max_seconds, latest.seconds),
         (StopReason.PATIENCE, settings.patience, latest.generation - best_generation),
     )
     for reason, limit, value in criteria:
@@ -68,7 +69,8 @@ def spent_share(settings: Settings, evaluations: int, generation: int) -> float:
     evaluations, generation
         How far the search is.
     """
-    budgets = ((settings.max_evaluations, evaluations), (settings.max_generations, generation))
+    max_evaluations, max_generations, _ = settings.limits
+    budgets = ((max_evaluations, evaluations), (max_generations, generation))
     return min(1.0, max(used / limit for limit, used in budgets if limit is not None))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from coevo._validation import check_flag, check_name, check_real
 from coevo.core.component import Component, find_component
 from coevo.core.operators import CROSSOVERS, MUTATIONS
-from coevo.core.smoothing import Smoothing
+from coevo.core.smoothing import Smoothing, is_auto
 
 _SHORT = {"bin": "binomial", "exp": "exponential"}
 
@@ -114,8 +114,13 @@ STRATEGIES: dict[str, Callable[..., Component]] = {
 """The strategies by name; `rand/1` is short for `rand/1/bin`."""
 
 
-def find_strategy(given: Any) -> Component:
-    """Return the strategy that a name, a text or an object stands for."""
-    if isinstance(given, Smoothing):
+def find_strategy(given: Any, setting: str = "") -> Any:
+    """Return the strategy that a name, a text or an object stands for.
+
+    "auto" stays as it is, unless a setting is asked for that only one kind of strategy has.
+    """
+    if is_auto(given) and setting:
+        given = Smoothing.name if setting in Smoothing().get_params() else "rand/1"
+    if isinstance(given, Smoothing) or is_auto(given):
         return given
     return find_component("strategy", given, STRATEGIES, Strategy)

@@ -22,9 +22,8 @@ from coevo.core.loop import Callback, SearchLoop
 from coevo.core.metrics import Metric
 from coevo.core.network import Architecture, Network
 from coevo.core.responses import Responses
-from coevo.core.settings import AUTO, COMPONENTS, MOVED, Settings
+from coevo.core.settings import COMPONENTS, MOVED, Settings
 from coevo.core.smoothing import Smoothing, is_auto
-from coevo.core.strategy import find_strategy
 from coevo.estimators.callbacks import (
     CallbackSupportMixin,
     FitTask,
@@ -75,7 +74,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     batch_size: int | str = Settings.batch_size
     decay: float = Settings.decay
     reshuffle_batches: bool = Settings.reshuffle_batches
-    population_size: int = Settings.population_size
+    population_size: int | str = Settings.population_size
     scale_factor: float | str = Settings.scale_factor
     crossover_rate: float | str = Settings.crossover_rate
     control: Any = Settings.control
@@ -84,8 +83,8 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     sampling_rounds: int = Settings.sampling_rounds
     initial_range: float | Sequence[float] | str = Settings.initial_range
     scale_initial_range: bool | str = Settings.scale_initial_range
-    extensions: Sequence[Any] = Settings.extensions
-    max_evaluations: int | None = Settings.max_evaluations
+    extensions: Sequence[Any] | str = Settings.extensions
+    max_evaluations: int | str | None = Settings.max_evaluations
     max_generations: int | None = Settings.max_generations
     max_seconds: float | None = Settings.max_seconds
     target_fitness: float | None = Settings.target_fitness
@@ -215,9 +214,9 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             max_seconds=None,
             patience=None,
             target_fitness=None,
-            strategy=_for_streams(self.strategy),
         )
-        for extension in settings.extensions:
+        settings = replace(settings, strategy=_for_streams(settings, problem.task))
+        for extension in settings.known_extensions:
             if getattr(extension, "follows_budget", False):
                 raise ValueError(
                     f"the extension {extension.name} follows the budget, and a stream has none: "
@@ -310,7 +309,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     def _settings(self, problem: Problem, **changes: Any) -> Settings:
         """Return the arguments as settings of a search for this problem."""
         same = {f.name: getattr(self, f.name) for f in fields(Settings) if f.name != "seed"}
-        if not (isinstance(self.fitness, str) and self.fitness == AUTO):
+        if not is_auto(self.fitness):
             # Settings know no names of scikit-learn's.
             has_weights = problem.training.weights is not None
             same["fitness"] = resolve_metric(self.fitness, problem.responses, has_weights)
@@ -339,7 +338,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             if inner:
                 check_name("the argument before __", owner, COMPONENTS)
                 given = params.get(owner, getattr(self, owner))
-                params[owner] = component = COMPONENTS[owner](given)
+                params[owner] = component = COMPONENTS[owner](given, inner)
                 if not isinstance(component, Component):
                     raise ValueError(f"{owner}={given!r} has no setting {inner!r}")
         return super().set_params(**params)  # type: ignore[no-any-return]
@@ -401,9 +400,9 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         return estimator
 
 
-def _for_streams(strategy: Any) -> Any:
+def _for_streams(settings: Settings, task: str) -> Any:
     """Return a strategy that knows no budget, and no number of instances to weigh decay against."""
-    found = find_strategy(strategy)
+    found = settings.resolved(task).strategy
     if not isinstance(found, Smoothing):
         return found
     chosen: dict[str, Any] = {"schedule": "root", "weight_decay": 0.0}

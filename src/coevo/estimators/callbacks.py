@@ -86,10 +86,11 @@ def most_generations(search: SearchLoop) -> int | None:
     """Return how many generations a search can still take, None if nothing limits them."""
     settings, state = search.settings, search.state
     limits = []
-    if settings.max_generations is not None:
-        limits.append(settings.max_generations - state.generation)
-    if settings.max_evaluations is not None:
-        left = settings.max_evaluations - state.evaluations
+    max_evaluations, max_generations, _ = settings.limits
+    if max_generations is not None:
+        limits.append(math.ceil(max_generations - state.generation))
+    if max_evaluations is not None:
+        left = max_evaluations - state.evaluations
         limits.append(math.ceil(left / search.evaluations_per_generation))
     return max(0, min(limits)) if limits else None
 

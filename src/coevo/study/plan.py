@@ -12,6 +12,7 @@ from typing import Any
 
 from coevo._validation import check_integer, check_name, check_real
 from coevo.core.settings import Settings
+from coevo.core.smoothing import AUTO, Smoothing
 from coevo.datasets import NAMES
 from coevo.persistence.plain import plain_settings
 from coevo.study.backprop import BackpropSettings
@@ -286,19 +287,23 @@ def _settings(
     if paper:
         settings = PAPER[paper].settings(variant, **given)
     else:  # a row may say otherwise than its variant: LECCDE with another decomposition, say
-        settings = Settings.from_names(VARIANTS[variant] | given)
+        settings = Settings.from_names({"strategy": "rand/1"} | VARIANTS[variant] | given)
     settings.check_end()
     check_real("share", share, 0, 1, above=True)
     # Results are kept: what they stand for must not change with what "auto" chooses.
     values = plain_settings(settings.resolved())
+    if not isinstance(settings.strategy, Smoothing):
+        values |= {name: value for name, value in _FIXED.items() if values[name] == AUTO}
     if share < 1:
-        if settings.max_evaluations is None:
+        if not isinstance(values["max_evaluations"], int):
             raise PlanError("share needs max_evaluations, of which it is a share")
-        values["max_evaluations"] = round(share * settings.max_evaluations)
+        values["max_evaluations"] = round(share * values["max_evaluations"])
     del values["seed"], values["n_threads"]
     return values
 
 
+_FIXED = {"batch_size": 500, "max_evaluations": 200_000}
+"""What "auto" is where it would follow the data, which a plan does not know."""
 _NETWORK = frozenset({"hidden_layer_sizes", "activation", "dtype"})
 
 

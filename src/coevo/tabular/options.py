@@ -16,7 +16,8 @@ from coevo.core.extensions.adaptation import CONTROLS
 from coevo.core.metrics import METRICS
 from coevo.core.network import ACTIVATIONS
 from coevo.core.selection import REPRESENTATIVES
-from coevo.core.settings import AUTO, DTYPES, Settings, describe_settings
+from coevo.core.settings import DTYPES, Settings, describe_settings
+from coevo.core.smoothing import AUTO
 from coevo.core.strategy import STRATEGIES
 
 FIELDS: dict[str, Field[Any]] = {field.name: field for field in fields(Settings)}
@@ -42,7 +43,7 @@ CHOICES = {
 _METAVARS = {
     "bool": "yes|no", "bool | str": "auto|yes|no", "int": "N", "int | str": "N", "float": "X",
     "tuple[int, ...]": "N,N…", "float | str": "X", "float | tuple[float, ...] | str": "X,X…",
-    "Sequence[Any]": "NAME,NAME…",
+    "Sequence[Any] | str": "NAME,NAME…",
 }  # fmt: skip
 _FLAGS = {"yes": True, "true": True, "no": False, "false": False}
 _PYTHON_ONLY = (
@@ -186,7 +187,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
         text if text == AUTO else _number(argument, text, "float")
     ),
     "float | tuple[float, ...] | str": _range,
-    "Sequence[Any]": lambda argument, text: _names(text),
+    "Sequence[Any] | str": lambda argument, text: text if text == AUTO else _names(text),
 }
 """How the text of an option is read, by the type of its field; other texts are names."""
 

@@ -14,7 +14,8 @@ from sklearn.pipeline import Pipeline
 from coevo.core.hooks import Hook, Run
 from coevo.core.loop import Callback
 from coevo.core.responses import ClassResponses, NumberResponses, Responses
-from coevo.core.settings import AUTO, Settings
+from coevo.core.settings import Settings
+from coevo.core.smoothing import AUTO
 from coevo.estimators import CoevoClassifier, CoevoRegressor
 from coevo.persistence import model
 from coevo.persistence.checkpoint import BUDGETS

@@ -47,13 +47,10 @@ class SearchProgress(Hook):
 def _fraction_done(search: SearchLoop) -> float | None:
     """Return the largest fraction of a limit that is used up, None if there is no limit."""
     state, settings = search.state, search.settings
+    spent = (state.evaluations, state.generation, state.seconds)
     fractions = [
         value / limit
-        for value, limit in (
-            (state.evaluations, settings.max_evaluations),
-            (state.generation, settings.max_generations),
-            (state.seconds, settings.max_seconds),
-        )
+        for value, limit in zip(spent, settings.limits, strict=True)
         if limit is not None
     ]
     return min(1.0, max(fractions)) if fractions else None

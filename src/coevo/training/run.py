@@ -139,11 +139,12 @@ def run_search(
     """
     followers = [as_hook(hook) for hook in hooks]
     metric = _find_metric(problem, settings.resolved(problem.task).fitness, problem.training)
-    settings = replace(settings, fitness=metric).resolved(problem.task)
+    settings = replace(settings, fitness=metric)
     if not any(hook.may_stop for hook in followers):
         settings.check_end()
     architecture = problem.architecture(settings)
-    arguments = problem.arguments or plain_settings(settings)  # without what the budget decides
+    # What depends on the budget is left out: a resumed run may have another one.
+    arguments = problem.arguments or plain_settings(settings.resolved(problem.task))
     size = ProblemSize(len(problem.training), architecture.n_inputs, architecture.n_neurons)
     settings = settings.resolved(problem.task, size)
     check_memory(problem, settings, architecture)

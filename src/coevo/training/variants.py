@@ -30,7 +30,10 @@ def variant_settings(variant: str, **changes: Any) -> Settings:
 
 
 def with_switches(variant: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """Add a variant's two switches to changes of settings, unless those contradict them."""
+    """Add a variant's two switches to changes of settings, unless those contradict them.
+
+    The variants are differential evolution: the strategy is one of its own if none is given.
+    """
     check_name("variant", variant, VARIANTS)
     for switch, value in VARIANTS[variant].items():
         if changes.get(switch, value) != value:
@@ -38,4 +41,4 @@ def with_switches(variant: str, changes: dict[str, Any]) -> dict[str, Any]:
                 f"{switch}={changes[switch]!r} contradicts variant={variant!r}, which means "
                 f"{switch}={value!r}; give one of the two"
             )
-    return changes | VARIANTS[variant]
+    return {"strategy": "rand/1"} | changes | VARIANTS[variant]

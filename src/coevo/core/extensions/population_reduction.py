@@ -38,8 +38,8 @@ class PopulationReduction(Extension):
         """Remove individuals, if subpopulations should be smaller by now."""
         state, settings = search.state, search.settings
         share = spent_share(settings, state.evaluations, state.generation)
-        fall = settings.population_size - self.final_size
-        size = round(settings.population_size - share * fall)
+        first_size = int(settings.population_size)
+        size = round(first_size - share * (first_size - self.final_size))
         if size < state.fitness.shape[1]:
             search.keep(choose_survivors(state.fitness, state.champions, size))
 

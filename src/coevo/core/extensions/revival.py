@@ -1,0 +1,95 @@
+"""Subpopulations that are revived when their individuals have become alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from coevo._typing import Array
+from coevo._validation import check_integer, check_real
+from coevo.core.extensions.base import Extension
+
+if TYPE_CHECKING:
+    from coevo.core.search import Search
+
+_EVERY = 20  # generations between two looks: a look reads all individuals
+
+
+@dataclass
+class Revival(Extension):
+    """Draws new individuals around the means when the subpopulations have collapsed.
+
+    Differential evolution moves by differences between individuals. In the long run these vanish
+    unless F is above the critical √((1 − CR/2) / NP) (Zaharie, 2002), and with them the search,
+    however much budget is left. When in half of the subpopulations the deviation of the individuals
+    is below `least` times the size of their mean, all are drawn anew, `spread` times that size
+    around it, NP doubles and F falls by √2, so that it keeps its ratio to the critical one. The
+    global solution stays. Subpopulations that have the largest size keep it.
+
+    Parameters
+    ----------
+    least
+        The deviation, relative to the mean's root mean square, below which individuals are alike.
+    spread
+        The deviation of the new individuals.
+    largest_size
+        NP doubles up to this.
+    """
+
+    name: ClassVar[str] = "revival"
+    least: float = 0.02
+    spread: float = 0.2
+    largest_size: int = 160
+
+    def __post_init__(self) -> None:
+        check_real("least", self.least, 0)
+        check_real("spread", self.spread, 0, above=True)
+        check_integer("largest_size", self.largest_size, 1)
+
+    def resume(self, search: Search) -> None:
+        """Give the search the F that belongs to its NP."""
+        self._fit_scale_factor(search, int(search.settings.population_size))
+
+    def before_generation(self, search: Search) -> None:
+        """Look every so often."""
+        state = search.state
+        if state.generation == 0 or state.generation % _EVERY:
+            return
+        blocks = state.subpopulations
+        ratios = [
+            np.sqrt(block.var(axis=1).mean(axis=-1) / np.maximum(_mean_squares(block), 1e-30))
+            for block in blocks
+        ]
+        if float(np.median(np.concatenate(ratios))) < self.least:
+            size = state.fitness.shape[1]
+            new_size = max(size, min(2 * size, self.largest_size))
+            search.repopulate([self._draw(search, b, new_size) for b in range(len(blocks))])
+            self._fit_scale_factor(search, size)
+
+    def _draw(self, search: Search, b: int, size: int) -> Array:
+        """Return individuals (k, size, genes) with the mean of those before, X's as the first."""
+        state, old = search.state, search.state.subpopulations[b]
+        noise = state.rng.standard_normal((len(old), size, old.shape[2])).astype(old.dtype)
+        noise -= noise.mean(axis=1, keepdims=True)
+        noise *= (self.spread * np.sqrt(_mean_squares(old)))[:, np.newaxis, np.newaxis]
+        drawn = old.mean(axis=1, keepdims=True) + noise
+        if not search.settings.takes_means:
+            block = search.decomposition.blocks[b]
+            for k, i in enumerate(block):
+                drawn[k, 0] = state.global_solution[search.decomposition.groups[i]]
+        return np.asarray(drawn, dtype=old.dtype)
+
+    def _fit_scale_factor(self, search: Search, size: int) -> None:
+        """F ∝ 1 / √NP, as the critical one."""
+        now = search.state.fitness.shape[1]
+        if now != size:
+            scale_factor = float(search.settings.scale_factor) * math.sqrt(size / now)
+            search.settings = replace(search.settings, scale_factor=scale_factor)
+
+
+def _mean_squares(individuals: Array) -> Array:
+    """Return the mean square of the mean individual's genes: (k,)."""
+    return np.asarray(np.square(individuals.mean(axis=1)).mean(axis=-1))

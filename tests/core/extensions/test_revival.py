@@ -1,0 +1,85 @@
+"""Subpopulations that have collapsed are drawn anew around their means."""
+
+import numpy as np
+import pytest
+
+from coevo import Revival
+
+
+@pytest.fixture
+def collapse():
+    """Return a callback that makes all individuals of a subpopulation alike."""
+
+    def make(generation):
+        def after(search):
+            if search.state.generation == generation:
+                for block in search.state.subpopulations:
+                    block[:] = block.mean(axis=1, keepdims=True)
+
+        return after
+
+    return make
+
+
+def test_a_collapsed_search_is_revived_with_twice_the_individuals(
+    make_search, small_settings, collapse
+):
+    settings = small_settings(
+        population_size=8, scale_factor=0.3, extensions=[Revival(largest_size=12)],
+        representative="mean", max_generations=41,
+    )  # fmt: skip
+    search = make_search(settings, callbacks=[collapse(20), collapse(40)])
+    sizes = []
+    for generation in search:
+        sizes.append(search.state.fitness.shape[1])
+        if generation.generation == 20:
+            means = [block.mean(axis=1) for block in search.state.subpopulations]
+            solution = search.state.global_solution.copy()
+            search.extensions[1].before_generation(search)
+            for block, before in zip(search.state.subpopulations, means, strict=True):
+                np.testing.assert_allclose(block.mean(axis=1), before, atol=1e-6)
+                assert block.shape[1] == 12
+                deviations = np.sqrt(block.var(axis=1).mean(axis=-1))
+                np.testing.assert_allclose(
+                    deviations, 0.2 * np.sqrt((before**2).mean(axis=-1)), rtol=0.6
+                )
+            np.testing.assert_array_equal(search.state.global_solution, solution)
+    assert set(sizes[:20]) == {8}
+    assert set(sizes[20:]) == {12}  # and not more
+    assert search.settings.scale_factor == pytest.approx(0.3 * np.sqrt(8 / 12))
+
+
+def test_a_search_that_is_alive_is_left_alone(make_search, small_settings):
+    settings = small_settings(extensions=["revival(least=0)"], max_generations=45)
+    plain = small_settings(extensions=[], max_generations=45)
+    runs = [make_search(s) for s in (settings, plain)]
+    for search in runs:
+        search.run()
+    np.testing.assert_array_equal(*(search.state.global_solution for search in runs))
+
+
+def test_the_best_individual_stays_where_it_represents(make_search, small_settings, collapse):
+    settings = small_settings(
+        extensions=["revival"], representative="best", max_generations=20, population_size=6
+    )
+    search = make_search(settings, callbacks=[collapse(20)])
+    search.run()
+    search.extensions[1].before_generation(search)
+    state = search.state
+    for block, subpopulation in zip(search.decomposition.blocks, state.subpopulations, strict=True):
+        for k, i in enumerate(block):
+            genes = search.decomposition.groups[i]
+            np.testing.assert_array_equal(subpopulation[k, 0], state.global_solution[genes])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"least": -1}, "least must be at least 0"),
+        ({"spread": 0}, "spread must be above 0"),
+        ({"largest_size": 0}, "largest_size must be at least 1"),
+    ],
+)
+def test_settings_are_checked(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Revival(**changes)
