@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 USUAL = {
     "data", "target", "task", "output", "variant", "config", "resume", "test_fraction",
-    "class_weight", "categorical", "drop", "missing", "as_json", "hidden_layer_sizes", "activation",
-    "fitness", "max_evaluations", "max_seconds", "patience", "seed", "help", "help_all",
+    "class_weight", "categorical", "drop", "date", "missing", "as_json", "hidden_layer_sizes",
+    "activation", "fitness", "max_evaluations", "max_seconds", "patience", "seed", "help",
+    "help_all",
 }  # fmt: skip
 """The options that `--help` shows; `--help-all` shows all of them."""
 
@@ -128,6 +129,14 @@ def train(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column to leave out; may be repeated."),
     ] = None,
+    date: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column to take as dates, or COLUMN=FORMAT such as when=%d/%m/%y; most are "
+            "recognised; may be repeated.",
+        ),
+    ] = None,
     max_categories: Annotated[
         int | None,
         typer.Option(
@@ -166,6 +175,7 @@ def train(
         "variant": variant, "test_fraction": test_fraction,
         "validation_fraction": validation_fraction, "class_weight": class_weight,
         "categorical": categorical or None, "drop": drop or None,
+        "date": date or None,
         "max_categories": max_categories, "missing": missing or None, "encoding": encoding,
         "delimiter": delimiter,
     }  # fmt: skip

@@ -12,6 +12,7 @@ import numpy as np
 from coevo._typing import Array
 from coevo.core.network import Network
 from coevo.persistence.model import Model
+from coevo.tabular.dates import ISO
 from coevo.tabular.figures import draw_model
 from coevo.tabular.preprocessing import Preprocessing
 from coevo.tabular.run_folder import RunFolder
@@ -73,6 +74,9 @@ def scale_to_inputs(model: Model) -> Network:
 def _describe_columns(preprocessing: Preprocessing) -> Iterator[str]:
     if preprocessing.target is not None:
         yield f"predicts {preprocessing.target!r} from"
+    for name, date in preprocessing.dates.items():
+        how = "ISO format" if date.format == ISO else f"format {date.format}"
+        yield f"  {name!r}: dates in {how}: {', '.join(date.parts)}"
     for name, median in preprocessing.medians.items():
         low, high = preprocessing.ranges.get(name, (None, None))
         seen = "" if low is None else f" from {low:g} to {high:g}"

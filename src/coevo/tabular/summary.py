@@ -22,12 +22,13 @@ _WIDTH = 12
 
 def describe_examples(job: Job, examples: Examples) -> Iterator[str]:
     """Yield the lines that say what is learned from what."""
-    categorical = examples.categorical
-    which = f" ({list_names(categorical)})" if categorical else ""
+    kinds = {"categorical": examples.categorical, "of dates": list(examples.dates)}
+    named = "".join(
+        f", {len(names)} {kind} ({list_names(names)})" for kind, names in kinds.items() if names
+    )
     yield (
         f"{Path(job.data or '').name}: {len(examples.training)} rows to train on, "
-        f"{len(examples.test)} to test on, {examples.inputs.shape[1] - len(categorical)} numeric "
-        f"columns, {len(categorical)} categorical{which}"
+        f"{len(examples.test)} to test on, {len(examples.numeric)} numeric columns{named}"
     )
     yield f"{examples.task}, because {examples.reason}"
     yield from (f"note: {note}" for note in examples.notes)

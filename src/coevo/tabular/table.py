@@ -33,6 +33,8 @@ class Table(ABC):
         Those that occur several times in the file; the later ones got a number.
     notes
         What was guessed, each in a sentence.
+    decimal
+        The decimal mark of its numbers.
     """
 
     path: Path
@@ -40,6 +42,7 @@ class Table(ABC):
     unnamed: frozenset[str] = frozenset()
     repeated: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    decimal: str = "."
 
     @abstractmethod
     def frames(
@@ -73,6 +76,15 @@ class Table(ABC):
 def _list_names(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
     return f"column {shown}" if len(names) == 1 else f"columns {shown}"
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a plain number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def import_pandas() -> Any:

@@ -202,7 +202,7 @@ def _collect_metrics(job: Job, examples: Examples, pipeline: Pipeline) -> dict[s
         "target": job.target,
         "rows": {"training": len(examples.training), "test": len(examples.test)},
         "inputs": {
-            "columns": examples.inputs.shape[1],
+            "columns": len(examples.columns),
             "network": estimator.network_.architecture.n_inputs,
         },
         "classes": estimator.classes_.tolist() if examples.task == "classification" else None,
@@ -247,7 +247,9 @@ def _save(
     estimator, fitness = pipeline[-1], metrics["fitness"]
     assert job.target is not None
     inputs = examples.inputs.iloc[examples.training]
-    preprocessing = Preprocessing.of(pipeline[0], job.target, inputs)
+    preprocessing = Preprocessing.of(
+        pipeline[0], job.target, inputs, examples.notations, examples.dates
+    )
     settings = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in job.settings.items()
