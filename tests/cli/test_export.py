@@ -62,7 +62,7 @@ def test_dates_and_numbers_in_disguise_are_kept_in_the_model(coevo, tmp_path, br
     # A table of one row has the same notation, though nothing in it tells.
     frame.iloc[:1].to_csv("one.csv", index=False)
     first = pd.read_csv(io.StringIO(coevo("predict", "o", "one.csv", "--proba").stdout))
-    assert first.equals(ours.iloc[:1])
+    pd.testing.assert_frame_equal(first, ours.iloc[:1])
     frame.iloc[:3].assign(when="soon").to_csv("bad.csv", index=False)
     refused = coevo("predict", "o", "bad.csv")
     assert refused.exit_code == 2

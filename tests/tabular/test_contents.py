@@ -118,6 +118,7 @@ def test_dates_are_recognised_and_said(write):
     assert contents.formats == {"day": ISO, "other": "%d/%m/%Y"}
     assert contents.inputs["other"].iloc[0] == pd.Timestamp("2019-12-01")
     assert "'day' is read as dates: '2020-01-01' is 2020-01-01" in contents.notes
+    assert "'other' is read as dates: '1/12/2019' is 2019-12-01" in contents.notes
     assert contents.inputs["code"].dtype == np.float64
     forced = read_contents(table, "y", dates={"code": None}, categorical=["day"])
     assert forced.inputs["code"].iloc[0] == pd.Timestamp("2020-02-01")

@@ -205,8 +205,9 @@ class _Reader:
             "T00:00:00", ""
         )
         note = f"{column.name!r} is read as dates: {example!r} is {moment}"
-        if is_ambiguous(form):
-            argument = shlex.quote(f"{column.name}={form.translate(SWAPPED)}")
+        swapped = form.translate(SWAPPED)
+        if is_ambiguous(form) and not np.isnat(parse_dates(column.dropna(), swapped)).any():
+            argument = shlex.quote(f"{column.name}={swapped}")
             note += f" (--date {argument} says otherwise)"
         self.notes.append(note)
 
