@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
 
 USUAL = {
-    "data", "target", "task", "output", "variant", "config", "resume", "test_fraction",
-    "class_weight", "categorical", "drop", "date", "missing", "as_json", "hidden_layer_sizes",
-    "activation", "fitness", "max_evaluations", "max_seconds", "patience", "seed", "help",
-    "help_all",
+    "data", "target", "task", "output", "resume", "categorical", "drop", "date", "missing",
+    "hidden_layer_sizes", "fitness", "max_evaluations", "max_seconds", "seed", "help", "help_all",
 }  # fmt: skip
 """The options that `--help` shows; `--help-all` shows all of them."""
 
@@ -154,15 +152,18 @@ def train(
     help_all: Annotated[
         bool,
         typer.Option(
-            "--help-all", callback=_show_all_help, is_eager=True, help="Show every option."
+            "--help-all",
+            callback=_show_all_help,
+            is_eager=True,
+            help="Show all options, also those that few people use.",
         ),
     ] = False,
     settings: dict[str, Any],
 ) -> None:
-    """Train a network on a table and leave model, metrics and a learning curve in a run folder.
+    """Train a network on a table and leave model, metrics and a report in a run folder.
 
-    Numeric and categorical columns and missing values are taken care of. Ctrl-C once stops after
-    the generation, saves the best network and says how to go on.
+    Numbers, categories, dates and missing values are taken care of. Ctrl-C once
+    stops after the generation, saves the best network and says how to go on.
     """
     from coevo.tabular.summary import (  # noqa: PLC0415 - keeps --help fast
         describe_examples,
