@@ -18,7 +18,7 @@ pytest.importorskip("mkdocstrings", reason="needs the extra coevo[docs]")
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-PAGES = ("index.html", "algorithm.html", "architecture.html", "api/estimators.html")
+PAGES = ("index.html", "gallery.html", "algorithm.html", "architecture.html", "api/estimators.html")
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +130,27 @@ def test_browser_shows_the_site(site, server, tmp_path, name, width):
     assert f"<title>drawn {n_images} of {n_images}, fits</title>" in dom
     assert console == []
     assert server.errors == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_search_works_when_the_site_is_opened_from_disk(site, tmp_path):
+    dom, console = browse(f"{(site / 'index.html').as_uri()}?q=decomposition", tmp_path, 1300)
+    assert re.search(r"md-search-result__meta\">\s*\d+ matching documents", dom)
+    assert "howto/decomposition.html" in dom.partition("md-search-result__list")[2]
+    assert console == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_code_of_the_tutorial_needs_no_scrolling(site, tmp_path):
+    probe = """<script>addEventListener("load", () => setTimeout(() => {
+      const codes = [...document.querySelectorAll("pre > code")];
+      const wide = codes.filter(code => code.scrollWidth > code.clientWidth + 1).length;
+      document.title = `${codes.length > 5} ${wide}`; }, 500));</script></body>"""
+    page = site / "probed-tutorial.html"
+    text = (site / "tutorial.html").read_text(encoding="utf-8")
+    page.write_text(text.replace("</body>", probe), encoding="utf-8")
+    assert "<title>true 0</title>" in browse(page.as_uri(), tmp_path, 1300)[0]
+    assert "<title>true 0</title>" not in browse(page.as_uri(), tmp_path, 500)[0]  # it can fail
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")

@@ -133,6 +133,12 @@ def test_dates_are_recognised_and_said(write):
         read_contents(table, "y", dates={"day": "%d.%m.%Y"})
 
 
+def test_the_target_is_no_date(write):
+    table = open_table(write("x,y\n1,2020-01-31\n2,2020-02-01\n"))
+    with pytest.raises(TableError, match="--date names 'y', the target"):
+        read_contents(table, "y", dates={"y": None})
+
+
 def test_day_and_month_that_could_be_either_are_pointed_out(write):
     rows = "".join(f"0{k % 9 + 1}/0{k % 7 + 1}/2020,{k}\n" for k in range(30))
     contents = read_contents(open_table(write("when,y\n" + rows)), "y")

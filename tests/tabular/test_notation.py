@@ -34,6 +34,10 @@ def test_numbers_are_read(texts, notation, numbers):
     assert is_wrong.tolist() == [*(x is None for x in numbers), False]
 
 
+def test_texts_without_numbers_have_no_notation():
+    assert Notation.find(["Rome", "c1"], ".") is None
+
+
 def test_if_in_doubt_the_mark_of_the_table_decides():
     assert Notation.find(["1,234", "5,678"], ".") == Notation(".")
     assert Notation.find(["1,234", "5,678"], ",") == Notation(",")

@@ -84,6 +84,8 @@ def read_numbers(column: Any, decimal: str) -> tuple[Array, Array, Notation | No
     if not is_wrong.any():
         return numbers, is_wrong, None
     notation = Notation.find(column.dropna().astype(str).unique(), decimal)
+    if notation is None:
+        return numbers, is_wrong, None
     written, is_unread = notation.read(column)
     if is_unread.sum() < is_wrong.sum():
         return written, is_unread, notation

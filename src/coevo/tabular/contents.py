@@ -89,6 +89,8 @@ def read_contents(
     table.check_columns(sorted(dates), "named by --date")
     if target in table.repeated:
         raise TableError(f"{table.path} has several columns called {target!r}, the target")
+    if target in dates:
+        raise TableError(f"--date names {target!r}, the target, which cannot be a date")
     frame = _read_all(table, {*categorical, *dates})
     notes = list(table.notes)
     if len(frame) == 0:

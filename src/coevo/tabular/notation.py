@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ _NUMBER = {
     )
     for mark, groups in _GROUPS.items()
 }
+_SAMPLE = 10_000
 _PLAIN = str.maketrans({"−": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
 
 
@@ -43,11 +44,16 @@ class Notation:
     unit: str = ""
 
     @classmethod
-    def find(cls, texts: Iterable[str], decimal: str) -> Notation:
-        """Return the notation that reads the most of these texts; if in doubt, with this mark."""
-        texts = list(texts)
+    def find(cls, texts: Sequence[str], decimal: str) -> Notation | None:
+        """Return the notation that reads the most of these texts, None if none reads any.
+
+        If in doubt it is the one with this decimal mark.
+        """
+        texts = texts[:: max(1, len(texts) // _SAMPLE)]
         parsed = {mark: [_parse(text, mark) for text in texts] for mark in sorted(_NUMBER)}
         counts = {mark: sum(found is not None for found in parsed[mark]) for mark in parsed}
+        if not any(counts.values()):
+            return None
         best = max(parsed, key=lambda mark: (counts[mark], mark == decimal))
         units = Counter(found[1] for found in parsed[best] if found is not None and found[1])
         return cls(best, units.most_common(1)[0][0] if units else "")
