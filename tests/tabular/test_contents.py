@@ -30,6 +30,7 @@ def test_columns_are_numeric_or_categorical(write):
     ("content", "message"),
     [
         ("a,b\n1,2\n", "no column 'y', the target"),
+        ("a:y\n1:2\n", r"its columns are 'a:y' \(names must be in the first line; --delimiter"),
         ("a,y\n", "no rows"),
         ("y\n1\n2\n", "no column but the target"),
         ("a,y\n1,\n2,\n", "is missing in every row"),

@@ -29,6 +29,13 @@ def test_numbers_that_stand_for_missing_values_are_pointed_out():
     assert len(list(note_sentinels("code", np.array([1.0, 2.0, 999.0])))) == 1
 
 
+def test_dates_that_stand_for_missing_values_are_pointed_out():
+    days = pd.DataFrame({"until": np.array(["2020-01-31", "9999-12-31"], dtype="datetime64[us]")})
+    (note,) = note_columns(days, 20)
+    assert "'until' holds dates in the year 9999 in 1 row; if that means a missing value" in note
+    assert list(note_columns(days[:1], 20)) == []
+
+
 def test_numbers_of_rows_are_pointed_out():
     rows = np.arange(100.0, 130.0)
     assert "--drop number leaves it out" in next(note_row_numbers("number", rows[::-1]))

@@ -26,6 +26,8 @@ def note_columns(inputs: Any, max_categories: int) -> Iterator[str]:
         elif column.dtype.kind == "f":
             yield from note_sentinels(name, column.dropna().to_numpy())
             yield from note_row_numbers(name, column.dropna().to_numpy())
+        elif column.dtype.kind == "M":
+            yield from note_end_of_time(name, column.dropna().to_numpy())
 
 
 def note_scattered(column: Any, max_categories: int) -> Iterator[str]:
@@ -68,6 +70,16 @@ def note_sentinels(name: str, numbers: Array) -> Iterator[str]:
                 f"numbers ({others[0]:g} to {others[-1]:g}); if that means a missing value, "
                 f"--missing={value:g} says so"
             )
+
+
+def note_end_of_time(name: str, moments: Array) -> Iterator[str]:
+    """Yield a note on dates in the year 9999."""
+    n_rows = int((moments >= np.datetime64("9999-01-01")).sum())
+    if n_rows:
+        yield (
+            f"{name!r} holds dates in the year 9999 in {n_rows} row{'s' * (n_rows > 1)}; if that "
+            "means a missing value, name the date with --missing"
+        )
 
 
 def note_row_numbers(name: str, numbers: Array) -> Iterator[str]:

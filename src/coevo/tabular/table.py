@@ -70,7 +70,15 @@ class Table(ABC):
             raise TableError(
                 f"{self.path} has no {_list_names(lacking)}, {why}; its columns are "
                 f"{', '.join(map(repr, self.names[:20]))}{', …' if len(self.names) > 20 else ''}"
+                + self._how_to_cut
             )
+
+    @property
+    def _how_to_cut(self) -> str:
+        """What to do about a table of one column, the end of a sentence."""
+        if len(self.names) > 1:
+            return ""
+        return " (names must be in the first line; --delimiter says what stands between them)"
 
 
 def _list_names(names: Sequence[str]) -> str:
