@@ -224,7 +224,7 @@ def write_results(results: dict[str, Any], folder: Path) -> None:
         f"meanwhile other work took {others} of the machine's cores.", "",
         "| table | rows | columns | task | coevo | MLP | linear | boosting | seconds | MLP's |",
         "|---|---:|---:|---|---:|---:|---:|---:|---:|---:|", *rows, "",
-        f"More than {FAR:g} points behind the MLP: " + ("" if behind else "none."), "",
+        f"More than {FAR:g} points behind the MLP:" + ("" if behind else " none."), "",
         *(f"- {line}" for line in behind), *([""] if behind else []),
         f"Measured with `make tables`. {describe_machine()}", "",
     ]  # fmt: skip
