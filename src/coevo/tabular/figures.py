@@ -125,7 +125,7 @@ def _drawing(n_panels: int) -> Iterator[tuple[list[Axes], io.BytesIO]]:
     import matplotlib  # noqa: PLC0415 - slow to import
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    n_columns = min(n_panels, 3)
+    n_columns = 2 if n_panels == 4 else min(n_panels, 3)
     n_rows = -(-n_panels // n_columns)
     width = 7.0 if n_panels == 1 else 4.6 * n_columns
     with matplotlib.rc_context(LOOK):

@@ -83,7 +83,8 @@ def measure_importance(
     for _ in range(N_SHUFFLES):
         order = rng.permutation(len(inputs))
         for name, places in columns.items():
-            change = (inputs[order][:, places] - inputs[:, places]) @ weights[:, places].T
+            values = inputs[:, places]
+            change = (values[order] - values) @ weights[:, places].T
             losses[name].append(usual - score(run_rest(pre_activations + change)))
     ranked = sorted(losses, key=lambda name: -float(np.mean(losses[name])))
     return {

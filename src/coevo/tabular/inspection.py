@@ -145,12 +145,17 @@ def histogram(values: Array, n_bins: int = _BINS) -> str:
 
 def plot_model(path: Path, model: Model, folder: Path) -> None:
     """Draw a model's weights; history and importance too if the model's folder has them."""
-    metric = str((model.settings or {}).get("fitness", "fitness"))
+    metrics = RunFolder(folder).read_metrics() or {}
+    metric = metrics.get("fitness", {}).get("metric") or (model.settings or {}).get("fitness")
     # A model that was chosen without validation rows has no fitness on them.
     is_validated = model.fitness is None or "validation" in model.fitness
     chosen_on = "validation" if is_validated else "training"
     figure = draw_model(
-        scale_to_inputs(model), read_history(folder), read_importance(folder), metric, chosen_on
+        scale_to_inputs(model),
+        read_history(folder),
+        read_importance(folder),
+        str(metric or "fitness"),
+        chosen_on,
     )
     write_atomically(path, [figure])
 
