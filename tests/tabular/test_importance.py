@@ -6,7 +6,7 @@ from sklearn.inspection import permutation_importance
 
 from coevo import CoevoRegressor
 from coevo.core.network import Architecture, Network
-from coevo.tabular.importance import choose_metric, measure_importance
+from coevo.tabular.importance import choose_metric, limit_rows, measure_importance
 
 
 @pytest.mark.parametrize("hidden", [(), (4,), (4, 3)])
@@ -52,6 +52,7 @@ def test_of_many_rows_some_are_taken(rng, monkeypatch):
     columns = {"a": [0], "b": [1]}
     measure_importance(network, rng.normal(size=(500, 2)), np.zeros(500), columns, "accuracy", 0)
     assert set(seen) == {150}
+    assert [limit_rows(n, network, 2) for n in (500, 60)] == [150, 60]
 
 
 def test_losses_are_told_in_a_metric_that_people_read():

@@ -42,6 +42,12 @@ def score_by(metric: str, targets: Array) -> Callable[[Array], float]:
     return lambda outputs: float(1 - np.sum((outputs[:, 0] - targets) ** 2) / spread)
 
 
+def limit_rows(n_rows: int, network: Network, n_columns: int) -> int:
+    """Return how many of the rows are taken."""
+    most = _MOST_ACTIVATIONS // (N_SHUFFLES * n_columns * len(network.biases[0]))
+    return min(n_rows, max(most, _FEWEST_ROWS))
+
+
 def measure_importance(
     network: Network,
     inputs: Array,
@@ -71,9 +77,9 @@ def measure_importance(
     """
     rng = np.random.default_rng([seed, 0x1897])  # another stream than the search's
     weights, biases = network.weights[0], network.biases[0]
-    most = _MOST_ACTIVATIONS // (N_SHUFFLES * len(columns) * len(biases))
-    if len(inputs) > max(most, _FEWEST_ROWS):
-        rows = rng.choice(len(inputs), max(most, _FEWEST_ROWS), replace=False)
+    n_rows = limit_rows(len(inputs), network, len(columns))
+    if n_rows < len(inputs):
+        rows = rng.choice(len(inputs), n_rows, replace=False)
         inputs, targets = inputs[rows], targets[rows]
     run_rest = _run_from_first_layer(network)
     score = score_by(metric, targets)

@@ -22,7 +22,7 @@ from coevo.persistence.checkpoint import BUDGETS
 from coevo.tabular import scores
 from coevo.tabular.examples import Examples, prepare
 from coevo.tabular.figures import draw_learning_curve
-from coevo.tabular.importance import N_SHUFFLES, choose_metric, measure_importance
+from coevo.tabular.importance import N_SHUFFLES, choose_metric, limit_rows, measure_importance
 from coevo.tabular.job import Job, read_job, write_job
 from coevo.tabular.options import FIELDS, NO_LIMIT
 from coevo.tabular.preprocessing import (
@@ -282,8 +282,8 @@ def _find_importance(
         job.settings["seed"],
     )  # fmt: skip
     return {
-        "metric": metric, "part": part, "rows": len(rows), "shuffles": N_SHUFFLES,
-        "columns": found,
+        "metric": metric, "part": part, "shuffles": N_SHUFFLES, "columns": found,
+        "rows": limit_rows(len(rows), pipeline[-1].network_, len(found)),
     }  # fmt: skip
 
 
