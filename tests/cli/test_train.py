@@ -313,6 +313,20 @@ def test_a_page_reports_the_run(house, coevo, brief):
     assert "test rows" not in page.text
 
 
+def test_a_browser_shows_the_page(house, browse, tmp_path):
+    folder, _, _ = house
+    probe = """<script>addEventListener("load", () => {
+      const drawn = [...document.images].filter(image => image.naturalWidth > 0).length;
+      const fits = document.documentElement.scrollWidth <= innerWidth;
+      document.title = `drawn ${drawn}, ${fits ? "fits" : "too wide"}`; });</script></body>"""
+    text = (folder / "run" / "report.html").read_text(encoding="utf-8")
+    (tmp_path / "probed.html").write_text(text.replace("</body>", probe), encoding="utf-8")
+    for width in (500, 1200):
+        dom, console = browse((tmp_path / "probed.html").as_uri(), width)
+        assert "<title>drawn 1, fits</title>" in dom
+        assert console == []
+
+
 def test_a_page_escapes_what_the_table_holds(coevo, tmp_path, brief):
     bad = "<script>alert(1)</script>"
     rows = "".join(
