@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench overhead defaults ablation ties mnist docs figures study reproduce-wbc clean
+.PHONY: demo test lint bench overhead defaults ablation ties mnist tables docs figures gallery study
+.PHONY: reproduce-wbc clean
 
 # Prints a table and writes a page with a picture, out/demo.html.
 demo: $(VENV)/.demo
@@ -34,6 +35,11 @@ docs: $(VENV)/.docs
 figures: $(VENV)/.demo
 	$(BIN)/python docs/figures/draw.py
 
+# Runs the examples and redraws the committed pictures of docs/gallery.md; two minutes.
+gallery: $(VENV)/.dev
+	for name in demo costs_imbalanced profit sign_activations stream pipeline_to_onnx; do \
+	    $(BIN)/python examples/$$name.py --picture docs/gallery/$$name.svg || exit 1; done
+
 # Minutes; `coevo study run paper` is the whole of it. The report lands in out/.
 study: $(VENV)/.demo
 	mkdir -p out
@@ -60,6 +66,11 @@ defaults ablation ties: %: $(VENV)/.dev
 # Ten minutes of evolution on MNIST beside backpropagation, a quarter of an hour in all.
 mnist: $(VENV)/.dev
 	$(BIN)/python benchmarks/mnist.py
+
+# `coevo train` on 13 real tables beside scikit-learn's models; about ten minutes.
+tables: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-tables.txt
+	$(BIN)/python benchmarks/tables.py
 
 clean:
 	rm -rf $(VENV) build dist site out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import statistics
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
@@ -52,10 +54,23 @@ def compare(seed: int, budget: int) -> dict[str, float]:
     return {name: COSTS[y_test, answer.astype(int)].mean() for name, answer in answers.items()}
 
 
+def draw(path: Path, results: list[dict[str, float]]) -> None:
+    """Draw the costs of each seed, and their medians."""
+    figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+    for row, name in enumerate(reversed(results[0])):
+        costs = [result[name] for result in results]
+        axes.barh(row, statistics.median(costs), color="#0072B2" if row == 2 else "#BBBBBB")
+        axes.plot(costs, [row] * len(costs), "o", color="#333333", ms=4)
+    axes.set_yticks(range(len(results[0])), list(reversed(results[0])))
+    axes.set_xlabel("mean cost of a test instance (dots: seeds, bars: medians)", loc="right")
+    figure.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--evaluations", type=int, default=100_000)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--picture", type=Path, help="draw the outcome to this file")
     arguments = parser.parse_args()
     results = []
     for seed in range(arguments.seeds):
@@ -66,6 +81,8 @@ def main() -> None:
     print(f"evolved is cheaper than threshold 1/2 in {np.less(ours, theirs).sum()} of {len(ours)}")
     for name in results[0]:
         print(f"{name:>25}: {statistics.median(r[name] for r in results):.3f} in the median")
+    if arguments.picture:
+        draw(arguments.picture, results)
 
 
 if __name__ == "__main__":

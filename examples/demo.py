@@ -190,6 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--evaluations", type=int, default=EXPERIMENT.max_evaluations)
     parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--picture", type=Path, help="draw the outcome to this file")
     arguments = parser.parse_args()
     console = Console()
     data = split(load("WBC"), SEED)
@@ -223,6 +224,8 @@ def main() -> None:
     console.print(table)
     console.print("One run says little about accuracy: `make reproduce-wbc` does 20 of each.")
     write_page(arguments.page, runs, data)
+    if arguments.picture:
+        arguments.picture.write_text(draw(runs), encoding="utf-8")
     console.print(f"A picture of the four runs is in {arguments.page}", soft_wrap=True)
 
 

@@ -10,7 +10,9 @@ function of the true amounts and the predictions states the profit exactly. Run 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
@@ -31,10 +33,24 @@ def profit_of_scores(amounts: np.ndarray, scores: np.ndarray) -> float:
     return money(amounts, scores > 0)
 
 
+def draw(path: Path, profits: dict[str, float]) -> None:
+    """Draw the profits as bars."""
+    figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+    names = list(reversed(profits))
+    colors = ["#0072B2" if name.startswith("evolved") else "#BBBBBB" for name in names]
+    bars = axes.barh(names, [profits[name] for name in names], color=colors)
+    axes.bar_label(bars, fmt="%.2f", padding=3)
+    axes.margins(x=0.12)
+    axes.set_xlabel("mean profit of a test customer")
+    figure.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--evaluations", type=int, default=60_000)
-    budget = parser.parse_args().evaluations
+    parser.add_argument("--picture", type=Path, help="draw the outcome to this file")
+    arguments = parser.parse_args()
+    budget = arguments.evaluations
     X, wants = make_classification(
         n_samples=4_000, n_features=8, n_informative=5, weights=[0.85], class_sep=0.7,
         random_state=SEED,
@@ -54,8 +70,11 @@ def main() -> None:
     answers["evolved for amounts"] = exact.fit(X[train], amounts[train]).predict(X[test]) > 0
 
     print(f"mean profit of a customer, {len(test)} test customers")
-    for name, written_to in answers.items():
-        print(f"{name:>22}: {money(amounts[test], written_to):6.2f}")
+    profits = {name: money(amounts[test], written_to) for name, written_to in answers.items()}
+    for name, profit in profits.items():
+        print(f"{name:>22}: {profit:6.2f}")
+    if arguments.picture:
+        draw(arguments.picture, profits)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from coevo import CoevoClassifier
@@ -56,10 +57,25 @@ def resident_memory() -> float:
     return pages * mmap.PAGESIZE / 2**20
 
 
+def draw(path: Path, fitness: list[float], memory: list[float]) -> None:
+    """Draw fitness and memory against the number of batches."""
+    figure, panels = plt.subplots(1, 2, figsize=(6, 2.8), layout="constrained")
+    for axes, values, label in zip(
+        panels, (fitness, memory), ("fitness on the last batch", "resident memory, MB"), strict=True
+    ):
+        axes.plot(range(1, len(values) + 1), values, color="#0072B2")
+        axes.set(xlabel=f"batches of {BATCH} images", ylabel=label)
+    panels[1].set_ylim(0, 1.3 * max(memory))
+    figure.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batches", type=int, default=110)
-    n_batches = parser.parse_args().batches
+    parser.add_argument("--picture", type=Path, help="draw the outcome to this file")
+    arguments = parser.parse_args()
+    n_batches = arguments.batches
+    fitness, memory = [], []
     classifier = CoevoClassifier((20,), random_state=SEED)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -70,6 +86,8 @@ def main() -> None:
         tested_on = N_INSTANCES - 5_000
         for number, (X, y) in enumerate(read_batches(folder, 0, tested_on), start=1):
             classifier.partial_fit(X, y, classes=np.arange(N_CLASSES))
+            fitness.append(classifier.train_fitness_)
+            memory.append(resident_memory())
             if number in (10, n_batches // 2, n_batches):
                 seconds = time.perf_counter() - began
                 print(
@@ -81,6 +99,8 @@ def main() -> None:
         rest = read_batches(folder, tested_on, N_INSTANCES)
         accuracy = np.mean([classifier.score(X, y) for X, y in rest])
         print(f"accuracy {accuracy:.3f} on 5000 test images")
+    if arguments.picture:
+        draw(arguments.picture, fitness, memory)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ Factories are of session scope, so that hypothesis may call a test that uses the
 """
 
 import os
+import shutil
 import signal
+import subprocess
 
 import numpy as np
 import pytest
@@ -42,6 +44,33 @@ def rng():
 @pytest.fixture
 def no_jit():
     return os.environ.get("NUMBA_DISABLE_JIT") == "1"
+
+
+@pytest.fixture
+def browse(tmp_path):
+    """Return a page's DOM and what the console of a browser says; skip if there is no browser."""
+    names = ("chromium", "chromium-browser", "chrome")
+    chromium = next(filter(None, map(shutil.which, names)), None)
+    if chromium is None:
+        pytest.skip("needs chromium")
+
+    def open_page(address, width):
+        options = [
+            "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+            "--disable-dev-shm-usage", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync",
+            # Whoever asks for another machine is told that there is none, and complains.
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            "--enable-logging=stderr", "--virtual-time-budget=5000",
+            f"--window-size={width},900", f"--user-data-dir={tmp_path / 'profile'}",
+        ]  # fmt: skip
+        done = subprocess.run(
+            [chromium, *options, "--dump-dom", address],
+            capture_output=True, text=True, timeout=120, check=True,
+        )  # fmt: skip
+        return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+
+    return open_page
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,11 @@ def test_help_fits_a_screen_and_has_examples(coevo, monkeypatch):
     for command in ("train", "predict", "export", "inspect", "bench", "doctor"):
         assert command in shown
         assert f"Example: coevo {command}" in coevo(command, "--help").stdout
-    assert "--population-size" not in coevo("train", "--help").stdout
+    usual = coevo("train", "--help").stdout
+    assert "--population-size" not in usual
+    assert len(re.findall(r"^│ --", usual, re.MULTILINE)) <= 15
+    for words in (["train"], ["predict"], ["study", "run"], []):
+        assert "bool" not in coevo(*words, "--help").stdout, words  # a flag takes no value
     text = coevo("train", "--help-all").stdout
     assert "--population-size" in text
     assert "Default: auto." in " ".join(re.sub("[│\n]", " ", text).split())

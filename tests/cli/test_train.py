@@ -5,6 +5,8 @@ import json
 import os
 import re
 import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -23,7 +25,7 @@ def test_a_run_folder_holds_everything(house):
     assert done.stderr == ""  # a program that reads JSON gets nothing else
     assert {path.name for path in run.iterdir()} >= {
         "model.safetensors", "metrics.json", "history.csv", "settings.toml", "learning_curve.png",
-        "search.checkpoint",
+        "search.checkpoint", "report.html",
     }  # fmt: skip
     metrics = json.loads((run / "metrics.json").read_text())
     assert {"folder": "run", **metrics} == result
@@ -275,3 +277,73 @@ def test_a_pipe_gets_a_line_now_and_then(house, tmp_path, run_process, small):
     lines = done.stderr.splitlines()
     assert 1 <= len(lines) <= 6
     assert re.fullmatch(r"evolving \d+%: [\d,]+ evaluations  gen\. .* left", lines[-1])
+
+
+class Page(HTMLParser):
+    """The elements and the text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_a_page_reports_the_run(house, coevo, brief):
+    folder, result, _ = house
+    page = Page((folder / "run" / "report.html").read_text(encoding="utf-8"))
+    words = " ".join(page.text.split())
+    for part in ("Confusion matrix", "Permutation importance", "left out, the same in every row",
+                 "coevo predict run NEW.csv", "population_size 6", "18 to 89"):  # fmt: skip
+        assert part in words
+    assert set(result["importance"]["columns"]) == {"age", "town"}
+    assert result["importance"]["part"] == "test"
+    sources = [attributes["src"] for tag, attributes in page.tags if "src" in attributes]
+    assert [source[:22] for source in sources] == ["data:image/png;base64,"]
+    assert coevo("train", folder / "shop.csv", "--target", "spent", *brief, "--output", "o",
+                 "--test-fraction", "0").exit_code == 0  # fmt: skip
+    page = Page(Path("o/report.html").read_text(encoding="utf-8"))
+    assert "training rows is lost" in " ".join(page.text.split())
+    assert "test rows" not in page.text
+
+
+def test_a_browser_shows_the_page(house, browse, tmp_path):
+    folder, _, _ = house
+    probe = """<script>addEventListener("load", () => {
+      const drawn = [...document.images].filter(image => image.naturalWidth > 0).length;
+      const fits = document.documentElement.scrollWidth <= innerWidth;
+      document.title = `drawn ${drawn}, ${fits ? "fits" : "too wide"}`; });</script></body>"""
+    text = (folder / "run" / "report.html").read_text(encoding="utf-8")
+    (tmp_path / "probed.html").write_text(text.replace("</body>", probe), encoding="utf-8")
+    for width in (500, 1200):
+        dom, console = browse((tmp_path / "probed.html").as_uri(), width)
+        assert "<title>drawn 1, fits</title>" in dom
+        assert console == []
+
+
+def test_a_page_escapes_what_the_table_holds(coevo, tmp_path, brief):
+    bad = "<script>alert(1)</script>"
+    rows = "".join(
+        f"{k % 9},{bad if k % 3 else bad[1:]},{bad if k % 2 else 'b'}\n" for k in range(60)
+    )
+    (tmp_path / "t<script>.csv").write_text(f"x,c{bad},{bad}\n{rows}")
+    done = coevo("train", "t<script>.csv", "--target", bad, *brief, "--output", "o<b>'\"")
+    assert done.exit_code == 0, done.stderr
+    page = Page(Path("o<b>'\"/report.html").read_text(encoding="utf-8"))
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert page.text.count(bad) > 5
+
+
+def test_many_classes_have_no_matrix(coevo, tmp_path, brief):
+    rows = "".join(f"{k},c{k % 25}\n" for k in range(250))
+    (tmp_path / "t.csv").write_text("x,y\n" + rows)
+    assert coevo("train", "t.csv", "--target", "y", *brief, "--output", "o").exit_code == 0
+    page = Page(Path("o/report.html").read_text(encoding="utf-8"))
+    assert "Most frequent confusions" in page.text
+    assert re.search(r"c\d+ taken for c\d+: \d", page.text)

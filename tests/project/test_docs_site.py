@@ -3,7 +3,6 @@
 import os
 import re
 import runpy
-import shutil
 import subprocess
 import sys
 import threading
@@ -17,8 +16,7 @@ pytest.importorskip("material", reason="needs the extra coevo[docs]")
 pytest.importorskip("mkdocstrings", reason="needs the extra coevo[docs]")
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-PAGES = ("index.html", "algorithm.html", "architecture.html", "api/estimators.html")
+PAGES = ("index.html", "gallery.html", "algorithm.html", "architecture.html", "api/estimators.html")
 
 
 @pytest.fixture(scope="module")
@@ -98,46 +96,46 @@ PROBE = """<script>addEventListener("load", () => setTimeout(() => {
 }, 500));</script></body>"""
 
 
-def browse(page, tmp_path, width):
-    """Return the page's DOM and what the browser's console says."""
-    options = [
-        "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        # Whoever asks for another machine is told that there is none, and complains.
-        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-        "--enable-logging=stderr", "--virtual-time-budget=5000",
-        f"--window-size={width},900", f"--user-data-dir={tmp_path / 'profile'}",
-    ]  # fmt: skip
-    done = subprocess.run(
-        [CHROMIUM, *options, "--dump-dom", page],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 @pytest.mark.parametrize("width", [1280, 500])
 @pytest.mark.parametrize("name", PAGES)
-def test_browser_shows_the_site(site, server, tmp_path, name, width):
+def test_browser_shows_the_site(site, server, browse, name, width):
     page = site / name
     probed = page.with_name(f"probed-{page.name}")
     text = page.read_text(encoding="utf-8")
     probed.write_text(text.replace("</body>", PROBE), encoding="utf-8")
     port = server.server_address[1]
     address = f"http://127.0.0.1:{port}/{probed.relative_to(site).as_posix()}"
-    dom, console = browse(address, tmp_path, width)
+    dom, console = browse(address, width)
     n_images = len(re.findall(r"<img", text))
     assert f"<title>drawn {n_images} of {n_images}, fits</title>" in dom
     assert console == []
     assert server.errors == []
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
-def test_browser_notices_errors_and_missing_files(site, server, tmp_path):
+def test_search_works_when_the_site_is_opened_from_disk(site, browse):
+    dom, console = browse(f"{(site / 'index.html').as_uri()}?q=decomposition", 1300)
+    assert re.search(r"md-search-result__meta\">\s*\d+ matching documents", dom)
+    assert "howto/decomposition.html" in dom.partition("md-search-result__list")[2]
+    assert console == []
+
+
+def test_code_of_the_tutorial_needs_no_scrolling(site, browse):
+    probe = """<script>addEventListener("load", () => setTimeout(() => {
+      const codes = [...document.querySelectorAll("pre > code")];
+      const wide = codes.filter(code => code.scrollWidth > code.clientWidth + 1).length;
+      document.title = `${codes.length > 5} ${wide}`; }, 500));</script></body>"""
+    page = site / "probed-tutorial.html"
+    text = (site / "tutorial.html").read_text(encoding="utf-8")
+    page.write_text(text.replace("</body>", probe), encoding="utf-8")
+    assert "<title>true 0</title>" in browse(page.as_uri(), 1300)[0]
+    assert "<title>true 0</title>" not in browse(page.as_uri(), 500)[0]  # it can fail
+
+
+def test_browser_notices_errors_and_missing_files(site, server, browse):
     (site / "bad.html").write_text(
         '<body><img src="nothing.png"><script>console.error("spoilt")</script></body>'
     )
-    _, console = browse(f"http://127.0.0.1:{server.server_address[1]}/bad.html", tmp_path, 900)
+    _, console = browse(f"http://127.0.0.1:{server.server_address[1]}/bad.html", 900)
     assert any("spoilt" in line for line in console)
     assert any("nothing.png" in error for error in server.errors)
     server.errors.clear()

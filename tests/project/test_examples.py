@@ -12,7 +12,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(monkeypatch, capsys, name, *arguments):
-    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     return capsys.readouterr().out
 
@@ -38,8 +38,10 @@ def test_costs_beat_the_default_threshold(monkeypatch, capsys):
     assert "in 1 of 1" in printed
 
 
-def test_profit(monkeypatch, capsys):
-    printed = run(monkeypatch, capsys, "profit.py", "--evaluations", "4_000")
+def test_profit(monkeypatch, capsys, tmp_path):
+    picture = tmp_path / "p.svg"
+    printed = run(monkeypatch, capsys, "profit.py", "--evaluations", "4_000", "--picture", picture)
+    assert picture.read_text(encoding="utf-8").rstrip().endswith("</svg>")
     profits = {k.strip(): float(v) for k, v in re.findall(r"([a-z ]+): +(-?\d+\.\d+)", printed)}
     assert profits["evolved for a matrix"] > profits["everyone"]
     assert "evolved for amounts" in profits
@@ -56,6 +58,14 @@ def test_a_pipeline_exported_to_onnx(monkeypatch, capsys):
     pytest.importorskip("skl2onnx")
     printed = run(monkeypatch, capsys, "pipeline_to_onnx.py", "--evaluations", "10_000")
     assert "100% of the labels" in printed
+
+
+def test_the_gallery_shows_every_example():
+    page = (EXAMPLES.parent / "docs" / "gallery.md").read_text(encoding="utf-8")
+    for path in EXAMPLES.glob("*.py"):
+        assert f"gallery/{path.stem}.svg" in page
+        assert "--picture" in path.read_text(encoding="utf-8")
+        assert (EXAMPLES.parent / "docs" / "gallery" / f"{path.stem}.svg").exists()
 
 
 def test_a_stream_needs_no_more_memory_as_it_goes_on():

@@ -21,7 +21,7 @@ FLOORS = [
     {"core"},
     {"datasets"},
     {"runtime"},
-    {"_typing", "_validation", "_version", "_plotting"},
+    {"_typing", "_validation", "_version", "_plotting", "_rendering"},
 ]
 """From the top to the ground."""
 HEIGHTS = {name: -depth for depth, names in enumerate(FLOORS) for name in sorted(names)}

@@ -38,3 +38,12 @@ def test_a_bad_config_is_refused_by_name(tmp_path, text, message):
     with pytest.raises((ValueError, TypeError), match=message) as caught:
         read_job(path)
     assert "c.toml" in str(caught.value)
+
+
+def test_columns_of_dates():
+    job = Job(date=("a", "b=%d/%m/%Y", "c=d"))
+    assert job.dates == {"a": None, "b": "%d/%m/%Y", "c=d": None}
+    with pytest.raises(ValueError, match=r"--date 'a=%Q' has a format that makes no sense"):
+        Job(date=("a=%Q",))
+    with pytest.raises(ValueError, match="--date and --categorical or --drop both name 'a'"):
+        Job(date=("a",), drop=("a",))

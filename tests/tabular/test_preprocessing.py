@@ -46,7 +46,7 @@ def test_a_rebuilt_transformer_does_what_the_fitted_one_does(given_tables):
         if name.startswith("text")
     }
     fitted = make_transformer(numbers, categories).fit(training)
-    saved = json.loads(json.dumps(Preprocessing.of(fitted, "y", training).as_json()))
+    saved = json.loads(json.dumps(Preprocessing.of(fitted, "y", training, {}, {}).as_json()))
     rebuilt = Preprocessing.from_json(saved)
     assert rebuilt.target == "y"
     transformer = rebuilt.transformer()
@@ -89,6 +89,11 @@ def test_categories_are_the_most_frequent_and_the_rest_is_none_of_them():
         {"texts": [["t", [1]]]},
         {"texts": [["t", "ab"]]},
         {"texts": {"t": ["a"]}},
+        {"notations": [["x", {"decimal": ";", "unit": ""}]]},
+        {"notations": [["x", "$"]]},
+        {"notations": [["t", {"decimal": ".", "unit": ""}]]},
+        {"dates": [["d", {"format": "%Y", "origin": "2020-01-01", "parts": ["year"]}]]},
+        {"dates": [["d", 5]]},
         {"more": 1},
     ],
     ids=str,

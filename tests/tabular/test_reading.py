@@ -39,9 +39,15 @@ def read():
         PLAIN.replace(",", "|").encode(),
         PLAIN.replace(",", ", ").encode(),
         re.sub(r"[^,\n]+", r'"\g<0>"', PLAIN).encode(),
+        ("sep=;\r\n" + PLAIN.replace(",", ";")).encode(),
+        ("# from the lab, 2020\n#\n" + PLAIN + "# the end\n").encode(),
+        gzip.compress(("# 1, 2, 3\n" + PLAIN).encode()),
+        PLAIN.replace(",", "   ").encode(),
+        ("# " + PLAIN.replace(",", " ")).encode(),
     ],
     ids=["plain", "bom", "utf-16", "gz", "crlf", "no end", "blank lines", "semicolons",
-         "decimal commas", "tabs", "bars", "spaces", "quotes"],
+         "decimal commas", "tabs", "bars", "spaces", "quotes",
+         "sep=", "comments", "comments, gz", "space-separated", "header in a comment"],
 )  # fmt: skip
 def test_all_ways_to_write_a_csv_file_read_the_same(write, read, content):
     _, frame = read(write(content))
@@ -133,3 +139,37 @@ def test_a_workbook_is_recognised(tmp_path):
     path.write_bytes(b"PK\x03\x04" + bytes(100))
     with pytest.raises(TableError, match=r"table\.xlsx is a zip archive, as Excel's files are"):
         open_table(path)
+
+
+def test_a_number_sign_may_be_a_name_or_begin_a_value(write, read):
+    table, frame = read(write("#,colour,y\n1,#ff0000,a\n2,#00ff00,b\n"))
+    assert list(frame) == ["#", "colour", "y"]
+    assert table.notes == ()
+    _, frame = read(write("#colour,y\n#ff0000,a\n#00ff00,b\n"))
+    assert frame["#colour"].tolist() == ["#ff0000", "#00ff00"]
+    table, frame = read(write('# one\nx,y\n"a\n# b",1\nc,2\n'))
+    assert frame["x"].tolist() == ["a\n# b", "c"]
+    assert "begin with # are left out" in table.notes[0]
+
+
+def test_comments_are_left_out_of_every_chunk(write):
+    path = write("# one\nx,y\n" + "1,2\n# two, three, four\n" * 500)
+    assert sum(len(frame) for frame in open_table(path).frames(n_rows=100)) == 500
+
+
+def test_long_fields_are_read(write, read):
+    long = "x" * 300_000
+    _, frame = read(write(f"text,y\n{long},1\nshort,2\n"))
+    assert frame["text"].tolist() == [long, "short"]
+
+
+def test_one_column_of_several_words_is_one_column(write, read):
+    assert list(read(write("first name\nAnn\nBob Lee\n"))[1]) == ["first name"]
+
+
+def test_numbers_that_stand_for_missing_values(write, read, tmp_path):
+    _, frame = read(write("x,y\n-9999,1\n3,2\n"), missing=["-9999"])
+    assert frame["x"].isna().tolist() == [True, False]
+    pd.DataFrame({"x": [-9999, 3]}).to_parquet(tmp_path / "t.parquet")
+    _, frame = read(tmp_path / "t.parquet", missing=["-9999"])
+    assert frame["x"].isna().tolist() == [True, False]

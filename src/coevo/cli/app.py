@@ -40,6 +40,10 @@ _USERS_TO_MEND = (ValueError, TypeError, OSError, ImportError)
 class Group(TyperGroup):
     """The group of all commands; loads the one that is asked for and reports its errors."""
 
+    def get_params(self, ctx: Any) -> Any:
+        """Return the options, of which flags take no value."""
+        return _without_values(super().get_params(ctx))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Replace the entry of the list of commands by the command itself."""
         name, command, rest = super().resolve_command(ctx, args)
@@ -81,7 +85,24 @@ def load_command(name: str) -> Any:
         module.add_to(loaded)
     else:
         loaded.add_typer(getattr(module, f"{name}_app"), name=name)
-    return typer.main.get_group(loaded).commands[name]
+    command = typer.main.get_group(loaded).commands[name]
+    _show_flags(command)
+    return command
+
+
+def _show_flags(command: Any) -> None:
+    """Let the help of a command and its subcommands show flags without a value."""
+    for subcommand in getattr(command, "commands", {}).values():
+        _show_flags(subcommand)
+    get_params = command.get_params
+    command.get_params = lambda ctx: _without_values(get_params(ctx))
+
+
+def _without_values(parameters: Any) -> Any:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""  # typer would show <bool>, as if a value had to follow
+    return parameters
 
 
 def _report(error: BaseException, is_debugged: bool) -> int:

@@ -15,17 +15,21 @@ def inspect(
     model: ModelArgument,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the history and the weights to this PNG file."),
+        typer.Option(metavar="FILE", help="Draw history, importance and weights to this PNG file."),
     ] = None,
 ) -> None:
-    """Describe a model: settings, columns, layers, sparsity and the distribution of its weights."""
+    """Describe a model: columns and their importance, settings, layers, weights."""
     from coevo.persistence.model import load  # noqa: PLC0415 - keeps --help fast
-    from coevo.tabular.inspection import describe, plot_model  # noqa: PLC0415
+    from coevo.tabular.inspection import (  # noqa: PLC0415
+        describe,
+        plot_model,
+        read_importance,
+    )
     from coevo.tabular.run_folder import find_model  # noqa: PLC0415
 
     path = find_model(model)
     loaded = load(path)
-    for line in describe(path, loaded):
+    for line in describe(path, loaded, read_importance(path.parent)):
         typer.echo(printable(line))
     if plot is not None:
         plot_model(plot, loaded, path.parent)

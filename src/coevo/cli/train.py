@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 
 USUAL = {
-    "data", "target", "task", "output", "variant", "config", "resume", "test_fraction",
-    "class_weight", "categorical", "drop", "missing", "as_json", "hidden_layer_sizes", "activation",
-    "fitness", "max_evaluations", "max_seconds", "patience", "seed", "help", "help_all",
+    "data", "target", "task", "output", "resume", "categorical", "drop", "date", "missing",
+    "hidden_layer_sizes", "fitness", "max_evaluations", "max_seconds", "seed", "help", "help_all",
 }  # fmt: skip
 """The options that `--help` shows; `--help-all` shows all of them."""
 
@@ -128,6 +127,14 @@ def train(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column to leave out; may be repeated."),
     ] = None,
+    date: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column to take as dates, or COLUMN=FORMAT such as when=%d/%m/%y; most are "
+            "recognised; may be repeated.",
+        ),
+    ] = None,
     max_categories: Annotated[
         int | None,
         typer.Option(
@@ -145,15 +152,18 @@ def train(
     help_all: Annotated[
         bool,
         typer.Option(
-            "--help-all", callback=_show_all_help, is_eager=True, help="Show every option."
+            "--help-all",
+            callback=_show_all_help,
+            is_eager=True,
+            help="Show all options, also those that few people use.",
         ),
     ] = False,
     settings: dict[str, Any],
 ) -> None:
-    """Train a network on a table and leave model, metrics and a learning curve in a run folder.
+    """Train a network on a table and leave model, metrics and a report in a run folder.
 
-    Numeric and categorical columns and missing values are taken care of. Ctrl-C once stops after
-    the generation, saves the best network and says how to go on.
+    Numbers, categories, dates and missing values are taken care of. Ctrl-C once
+    stops after the generation, saves the best network and says how to go on.
     """
     from coevo.tabular.summary import (  # noqa: PLC0415 - keeps --help fast
         describe_examples,
@@ -166,6 +176,7 @@ def train(
         "variant": variant, "test_fraction": test_fraction,
         "validation_fraction": validation_fraction, "class_weight": class_weight,
         "categorical": categorical or None, "drop": drop or None,
+        "date": date or None,
         "max_categories": max_categories, "missing": missing or None, "encoding": encoding,
         "delimiter": delimiter,
     }  # fmt: skip

@@ -6,7 +6,6 @@ dashes and markers for print in black and white.
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coevo._plotting import LOOK
+from coevo._rendering import data_uri
 from coevo._typing import Array
 from coevo.core.history import Generation
 from coevo.study.exchange import thin
@@ -69,7 +69,7 @@ class Drawing:
     @property
     def data_uri(self) -> str:
         """The figure as the source of an image element."""
-        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg).decode('ascii')}"
+        return data_uri(self.svg, "svg+xml")
 
     def save(self, folder: Path) -> Path:
         """Write the figure to a folder and return its path."""

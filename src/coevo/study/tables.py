@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from coevo._rendering import make_environment
 from coevo.study.paper_results import PARTS
 from coevo.study.statistics import Cell, Summary, Table
 
@@ -38,8 +39,6 @@ def render(name: str, **values: Any) -> str:
 
 @cache
 def _environment(suffix: str) -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - slow to import
-
     by_suffix: dict[str, dict[str, Any]] = {
         "html": {"autoescape": True},
         "md": {"finalize": escape_markdown},
@@ -50,14 +49,7 @@ def _environment(suffix: str) -> Any:
             "comment_start_string": "<#", "comment_end_string": "#>",
         },
     }  # fmt: skip
-    environment = Environment(
-        loader=PackageLoader("coevo.study"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        **by_suffix[suffix],
-    )
+    environment = make_environment("coevo.study", **by_suffix[suffix])
     environment.globals["PARTS"] = PARTS
     environment.filters |= {
         "label": label_of,

@@ -6,7 +6,6 @@ columns are made distinct here, so that the same file always has the same names.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import re
@@ -18,59 +17,62 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from coevo.tabular.csv_layout import Layout, without_comments
 from coevo.tabular.table import MISSING, Table, TableError, import_pandas
 
 _SAMPLE_BYTES = 2**22
-_SAMPLE_ROWS = 200
-_DELIMITERS = (",", ";", "\t", "|")
 _POINT, _COMMA = re.compile(r"[+-]?\d+\.\d+"), re.compile(r"[+-]?\d+,\d+")
 
 
 @dataclass(frozen=True)
 class CsvTable(Table):
-    """A CSV file and how it is written."""
+    """A CSV file and how it is written.
+
+    Parameters
+    ----------
+    options
+        Arguments of `pandas.read_csv`.
+    has_comments
+        Whether it has lines that begin with # and are left out.
+    """
 
     options: dict[str, Any] = field(default_factory=dict)
+    has_comments: bool = False
 
     @classmethod
     def open(
         cls, path: Path, encoding: str | None, delimiter: str | None, missing: tuple[str, ...]
     ) -> CsvTable:
         """Detect how a file is written."""
+        if delimiter is not None and len(delimiter) != 1:
+            raise TableError(f"--delimiter must be one character, got {delimiter!r}")
         notes: list[str] = []
         if encoding is None:
             encoding = _find_encoding(path, notes)
-        lines = _sample(path, encoding)
-        header = next((line for line in lines.splitlines() if line.strip()), None)
-        if header is None:
-            raise TableError(f"{path} is empty")
-        if delimiter is None:
-            delimiter = max(
-                _DELIMITERS, key=lambda mark: len(next(csv.reader([header], delimiter=mark)))
-            )
-        elif len(delimiter) != 1:
-            raise TableError(f"--delimiter must be one character, got {delimiter!r}")
-        reader = csv.reader(io.StringIO(lines), delimiter=delimiter, skipinitialspace=True)
-        try:
-            rows = [row for row, _ in zip(filter(any, reader), range(_SAMPLE_ROWS), strict=False)]
-        except csv.Error as error:
-            raise TableError(f"{path} cannot be read as a table: {error}") from None
-        names, unnamed, repeated = _distinct(rows[0], path, notes)
+        layout = Layout.detect(_sample(path, encoding), delimiter, path)
+        names, unnamed, repeated = _distinct(layout.header, path, notes)
         options: dict[str, Any] = {
-            "sep": delimiter,
+            "sep": r"\s+" if layout.delimiter == " " else layout.delimiter,
             "encoding": encoding,
             "compression": "gzip" if _is_gzipped(path) else None,
             "na_values": [*MISSING, *missing],
+            "header": 0 if layout.has_header_row else None,
+            "skiprows": layout.n_skipped,
         }
-        fields = [field.strip() for row in rows[1:] for field in row]
+        if layout.has_comments:
+            notes.append(f"lines of {path} that begin with # are left out as comments")
+        fields = [field.strip() for row in layout.rows for field in row]
         if (
-            delimiter != ","
+            layout.delimiter != ","
             and any(map(_COMMA.fullmatch, fields))
             and not any(map(_POINT.fullmatch, fields))
         ):
             options["decimal"] = ","
             notes.append(f"{path} is read with decimal commas")
-        return cls(path, names, unnamed, repeated, tuple(notes), options)
+        decimal = options.get("decimal", ".")
+        return cls(
+            path, names, unnamed, repeated, tuple(notes), decimal, options, layout.has_comments
+        )
 
     def frames(
         self,
@@ -80,29 +82,58 @@ class CsvTable(Table):
     ) -> Iterator[Any]:
         """Yield data frames of these columns; see `Table.frames`."""
         pandas = import_pandas()
-        with _table_errors(self.path):
-            read = pandas.read_csv(
-                self.path,
-                names=list(self.names),
-                header=0,
-                index_col=False,
-                usecols=None if columns is None else list(columns),
-                dtype=dict.fromkeys(as_text, str),
-                skipinitialspace=True,
-                low_memory=False,
-                chunksize=n_rows,
-                **self.options,
-            )
-        if n_rows is None:
-            yield read
+        with self._source() as source:
+            with _table_errors(self.path):
+                read = pandas.read_csv(
+                    source,
+                    names=list(self.names),
+                    index_col=False,
+                    usecols=None if columns is None else list(columns),
+                    dtype=dict.fromkeys(as_text, str),
+                    skipinitialspace=True,
+                    low_memory=False,
+                    chunksize=n_rows,
+                    **self.options | ({"compression": None} if self.has_comments else {}),
+                )
+            if n_rows is None:
+                yield read
+                return
+            with read:
+                while True:
+                    with _table_errors(self.path):
+                        frame = next(read, None)
+                    if frame is None:
+                        return
+                    yield frame
+
+    @contextmanager
+    def _source(self) -> Iterator[Path | io.TextIOBase]:
+        """Yield what pandas is to read: the file, or its lines without comments."""
+        if not self.has_comments:
+            yield self.path
             return
-        with read:
-            while True:
-                with _table_errors(self.path):
-                    frame = next(read, None)
-                if frame is None:
-                    return
-                yield frame
+        with _open_bytes(self.path) as file:
+            text = io.TextIOWrapper(file, self.options["encoding"], newline="")
+            delimiter = self.options["sep"].replace(r"\s+", " ")
+            yield _LineReader(without_comments(text, delimiter, len(self.names)))
+
+
+class _LineReader(io.TextIOBase):
+    """A file made of lines."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+
+    def read(self, size: int | None = -1) -> str:
+        """Return at least so many characters, if there are as many."""
+        parts: list[str] = []
+        n_read = 0
+        for line in self._lines:
+            parts.append(line)
+            n_read += len(line)
+            if size is not None and 0 <= size <= n_read:
+                break
+        return "".join(parts)
 
 
 def _is_gzipped(path: Path) -> bool:

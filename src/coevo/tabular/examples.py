@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from coevo._typing import Array
 from coevo.estimators.data import MIN_VALIDATION
-from coevo.tabular.columns import (
-    as_labels,
-    choose_inputs,
-    infer_task,
-    note_scattered,
-    read_contents,
-)
+from coevo.tabular.columns import frame_of
+from coevo.tabular.contents import as_labels, choose_inputs, infer_task, read_contents
+from coevo.tabular.dates import DateColumn
 from coevo.tabular.job import Job
+from coevo.tabular.notation import Notation
 from coevo.tabular.reading import open_table
+from coevo.tabular.remarks import note_columns, note_similar
 from coevo.tabular.splitting import hold_out
 from coevo.tabular.table import TableError
 
@@ -33,7 +32,7 @@ class Examples:
     Parameters
     ----------
     inputs
-        A data frame of the columns worth learning from.
+        A data frame of the columns worth learning from; the parts of a date are numeric columns.
     target : array of shape (n_rows,)
         Labels or numbers.
     training, test : integer arrays
@@ -42,6 +41,10 @@ class Examples:
         classification or regression, and why.
     notes
         What the user should know about the table.
+    notations
+        How numbers are written, by column, where they are not plain.
+    dates
+        How the columns of dates become numbers.
     """
 
     inputs: Any
@@ -51,11 +54,24 @@ class Examples:
     task: str
     reason: str
     notes: tuple[str, ...]
+    notations: dict[str, Notation] = field(default_factory=dict)
+    dates: dict[str, DateColumn] = field(default_factory=dict)
 
     @property
     def categorical(self) -> list[str]:
-        """The categorical columns; the others are numeric."""
+        """The categorical columns."""
         return [name for name in self.inputs if self.inputs[name].dtype == object]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table that are learned from."""
+        return [*self.numeric, *self.dates, *self.categorical]
+
+    @property
+    def numeric(self) -> list[str]:
+        """The numeric columns of the table."""
+        parts = {part for name, date in self.dates.items() for part in date.names(name)}
+        return [name for name in self.inputs if name not in {*self.categorical, *parts}]
 
 
 def prepare(job: Job) -> tuple[Job, Examples]:
@@ -67,7 +83,10 @@ def prepare(job: Job) -> tuple[Job, Examples]:
     table = open_table(
         job.data, encoding=job.encoding, delimiter=job.delimiter, missing=job.missing
     )
-    contents = read_contents(table, job.target, job.categorical, job.drop)
+    contents = read_contents(
+        table, job.target, categorical=job.categorical, drop=job.drop, dates=job.dates,
+        task=job.task,
+    )  # fmt: skip
     notes = list(contents.notes)
     task, reason = infer_task(contents.target, job.target)
     if job.task is not None:
@@ -77,8 +96,12 @@ def prepare(job: Job) -> tuple[Job, Examples]:
     if is_classified:
         target = as_labels(target)
         _check_classes(target, job.target)
+        if contents.target.dtype == object:
+            notes += note_similar(job.target, np.unique(target).tolist())
     elif target.dtype == object:
-        raise TableError(f"the target {job.target!r} holds text, which regression cannot predict")
+        raise TableError(
+            f"the target {job.target!r} is taken as categorical; regression needs numbers"
+        )
     seed = job.settings.get("seed")
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
@@ -97,7 +120,7 @@ def prepare(job: Job) -> tuple[Job, Examples]:
             )
     columns, further = choose_inputs(contents.inputs.iloc[training], job.categorical)
     notes += further
-    notes += note_scattered(contents.inputs.iloc[training], columns, job.max_categories)
+    notes += note_columns(contents.inputs[columns], job.max_categories)
     # The estimator decides by itself; its `chosen_on_` tells after the fit.
     if round(job.validation_fraction * len(training)) < MIN_VALIDATION:
         notes.append(
@@ -111,8 +134,31 @@ def prepare(job: Job) -> tuple[Job, Examples]:
         settings=job.settings | {"seed": seed},
     )
     logger.info("%s: %d rows, %s because %s", table.path, len(target), task, reason)
-    inputs = contents.inputs[columns]
-    return complete, Examples(inputs, target, training, test, task, reason, tuple(notes))
+    inputs, dates = _expand_dates(contents.inputs[columns], contents.formats, training)
+    notations = {name: how for name, how in contents.notations.items() if name in columns}
+    return complete, Examples(
+        inputs, target, training, test, task, reason, tuple(notes), notations, dates
+    )
+
+
+def _expand_dates(
+    inputs: Any, formats: Mapping[str, str], training: Array
+) -> tuple[Any, dict[str, DateColumn]]:
+    """Return inputs with the parts of dates as numeric columns, and how these came about."""
+    columns: dict[str, Array] = {}
+    dates: dict[str, DateColumn] = {}
+    for name in inputs:
+        values = inputs[name].to_numpy()
+        if name not in formats:
+            columns[name] = values
+            continue
+        dates[name] = DateColumn.of(formats[name], values[training])
+        parts = dates[name].expand(name, values)
+        taken = next((part for part in parts if part in inputs), None)
+        if taken is not None:
+            raise TableError(f"column {taken!r} has the name of a part of {name!r}; rename it")
+        columns |= parts
+    return frame_of(columns), dates
 
 
 def _check_classes(target: Array, name: str) -> None:

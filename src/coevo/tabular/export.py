@@ -1,8 +1,9 @@
 """A model with its preprocessing as one ONNX graph that takes a table's columns.
 
 Each column is an input of its own, by its own name and of shape (n_instances, 1): numeric columns
-as float64, NaN where missing, categorical ones as text, empty where missing. The outputs are those
-of `coevo.persistence.onnx`. Needs the extra `coevo[onnx]`.
+as float64, NaN where missing, categorical ones as text, empty where missing, dates as seconds since
+1970 (UTC) in float64, NaN where missing. The outputs are those of `coevo.persistence.onnx`. Needs
+the extra `coevo[onnx]`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from coevo.core.network import Network
 from coevo.persistence.onnx import GraphBuilder
+from coevo.tabular.onnx_dates import split_date
 from coevo.tabular.prediction import TableModel
 
 
@@ -31,8 +33,14 @@ def export_table_model(model: TableModel, path: Path) -> list[str]:
     number, text = builder.tensor_type(np.float64), builder.tensor_type(object)
     parts: list[str] = []
     numeric, categorical = model.preprocessing.medians, model.preprocessing.categories
-    for k, (name, median) in enumerate(numeric.items()):
+    read = {name: name for name in model.preprocessing.numeric}
+    for name in (*read, *model.preprocessing.dates):
         builder.declare_input(name, number, 1)
+    for k, (name, date) in enumerate(model.preprocessing.dates.items()):
+        moments = split_date(builder, name, date, f"date:{k}")
+        read |= dict(zip(date.names(name), moments, strict=True))
+    for k, (part, median) in enumerate(numeric.items()):
+        name = read[part]
         if median is None:
             parts.append(name)
             continue
@@ -62,7 +70,11 @@ def export_table_model(model: TableModel, path: Path) -> list[str]:
         raise ValueError(f"a column called {taken.pop()!r} cannot be told from the graph's output")
     builder.build("table", path)
     return [
-        *(f"input {name!r}: float64, NaN if missing" for name in numeric),
+        *(f"input {name!r}: float64, NaN if missing" for name in model.preprocessing.numeric),
+        *(
+            f"input {name!r}: seconds since 1970 (UTC) as float64, NaN if missing"
+            for name in model.preprocessing.dates
+        ),
         *(f"input {name!r}: text, empty if missing" for name in categorical),
         f"output: {' and '.join(outputs)}",
     ]

@@ -1,4 +1,4 @@
-"""Figures of a run's learning curve and of a model's weights."""
+"""Figures of a run and of a model, as the bytes of PNG files."""
 
 from __future__ import annotations
 
@@ -6,30 +6,27 @@ import io
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coevo._plotting import LOOK
 from coevo._typing import Array
 from coevo.core.network import Network
-from coevo.persistence.atomic import write_atomically
 from coevo.runtime.terminal import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BLUE, _GREEN, _GREY = "#0072B2", "#009E73", "#999999"
+_MOST_COLUMNS = 12
 
 
 def draw_learning_curve(
-    path: Path, history: Mapping[str, Array], metric: str, chosen_on: str, title: str = ""
-) -> None:
+    history: Mapping[str, Array], metric: str, chosen_on: str, title: str = ""
+) -> bytes:
     """Draw a history.
 
     Parameters
     ----------
-    path
-        The PNG file.
     history
         A column for each field of `coevo.core.history.Generation`.
     metric
@@ -39,40 +36,68 @@ def draw_learning_curve(
     title
         The figure's title; a dollar sign is one, not the start of a formula.
     """
-    with _drawing(path, 1) as (axes,):
+    with _drawing(1) as ((axes,), content):
         _plot_history(axes, history, metric, chosen_on)
         axes.set_title(printable(title), loc="left", parse_math=False)
+    return content.getvalue()
 
 
 def draw_model(
-    path: Path,
     network: Network,
     history: Mapping[str, Array] | None,
+    importance: Mapping[str, Any] | None,
     metric: str,
     chosen_on: str,
-) -> None:
-    """Draw a network's weights, a histogram a layer, and its history.
+) -> bytes:
+    """Draw a network's history, the importance of columns, and its weights, a histogram a layer.
 
     Parameters
     ----------
-    path
-        The PNG file.
     network
         The network.
     history
         As for `draw_learning_curve`; None if there is none.
+    importance
+        As `metrics.json` has it; None if there is none.
     metric, chosen_on
         As for `draw_learning_curve`.
     """
     n_layers = len(network.weights)
-    with _drawing(path, n_layers + (history is not None)) as panels:
+    n_panels = n_layers + (history is not None) + (importance is not None)
+    with _drawing(n_panels) as (panels, content):
         if history is not None:
             _plot_history(panels.pop(0), history, metric, chosen_on)
+        if importance is not None:
+            _plot_importance(panels.pop(0), importance)
         for number, (axes, weights) in enumerate(zip(panels, network.weights, strict=True), 1):
             is_output = number == n_layers
             axes.hist(weights.ravel(), bins=40, color=_GREEN if is_output else _BLUE)
             name = "output layer" if is_output else f"hidden layer {number}"
             axes.set(xlabel=f"weights, {name}", ylabel="number of weights")
+    return content.getvalue()
+
+
+def draw_residuals(truth: Array, predicted: Array, target: str) -> bytes:
+    """Draw predicted against true numbers, and a histogram of their differences."""
+    with _drawing(2) as ((axes, differences), content):
+        ends = [min(truth.min(), predicted.min()), max(truth.max(), predicted.max())]
+        axes.plot(ends, ends, color=_GREY, lw=1)
+        axes.plot(truth, predicted, "o", color=_BLUE, ms=3, alpha=0.5, mew=0)
+        axes.set_xlabel(printable(f"true {target}"), parse_math=False)
+        axes.set_ylabel(printable(f"predicted {target}"), parse_math=False)
+        differences.hist(predicted - truth, bins=40, color=_BLUE)
+        differences.set(xlabel="predicted − true", ylabel="number of test rows")
+    return content.getvalue()
+
+
+def _plot_importance(axes: Axes, importance: Mapping[str, Any]) -> None:
+    columns = list(importance["columns"].items())[:_MOST_COLUMNS][::-1]
+    places = range(len(columns))
+    means = [loss["mean"] for _, loss in columns]
+    axes.barh(places, means, xerr=[loss["sd"] for _, loss in columns], color=_BLUE, ecolor=_GREY)
+    labels = [printable(name if len(name) <= 24 else name[:23] + "…") for name, _ in columns]
+    axes.set_yticks(places, labels, parse_math=False)
+    axes.set_xlabel(f"loss of {importance['metric']} if shuffled", parse_math=False)
 
 
 def _plot_history(axes: Axes, history: Mapping[str, Array], metric: str, chosen_on: str) -> None:
@@ -95,12 +120,12 @@ def _plot_history(axes: Axes, history: Mapping[str, Array], metric: str, chosen_
 
 
 @contextmanager
-def _drawing(path: Path, n_panels: int) -> Iterator[list[Axes]]:
-    """Yield panels to draw on, and write them to a PNG file."""
+def _drawing(n_panels: int) -> Iterator[tuple[list[Axes], io.BytesIO]]:
+    """Yield panels to draw on, and where the PNG file will be."""
     import matplotlib  # noqa: PLC0415 - slow to import
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    n_columns = min(n_panels, 3)
+    n_columns = 2 if n_panels == 4 else min(n_panels, 3)
     n_rows = -(-n_panels // n_columns)
     width = 7.0 if n_panels == 1 else 4.6 * n_columns
     with matplotlib.rc_context(LOOK):
@@ -108,10 +133,9 @@ def _drawing(path: Path, n_panels: int) -> Iterator[list[Axes]]:
         panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel().tolist()
         for empty in panels[n_panels:]:
             empty.set_visible(False)
-        yield panels[:n_panels]
         content = io.BytesIO()
+        yield panels[:n_panels], content
         with warnings.catch_warnings():
             # A title may hold characters that the font lacks; it then shows boxes.
             warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
             figure.savefig(content, format="png", dpi=150)
-    write_atomically(path, [content.getvalue()])

@@ -11,7 +11,9 @@ import numpy as np
 
 from coevo._typing import Array
 from coevo.core.network import Network
+from coevo.persistence.atomic import write_atomically
 from coevo.persistence.model import Model
+from coevo.tabular.dates import ISO
 from coevo.tabular.figures import draw_model
 from coevo.tabular.preprocessing import Preprocessing
 from coevo.tabular.run_folder import RunFolder
@@ -22,8 +24,20 @@ SMALL = 0.01
 """A weight is small if it is below this fraction of the largest of its layer."""
 
 
-def describe(path: Path, model: Model) -> Iterator[str]:
-    """Yield the lines that describe a model."""
+def describe(
+    path: Path, model: Model, importance: Mapping[str, Any] | None = None
+) -> Iterator[str]:
+    """Yield the lines that describe a model.
+
+    Parameters
+    ----------
+    path
+        Its file.
+    model
+        The model.
+    importance
+        As `metrics.json` has it; None if it is not known.
+    """
     architecture = model.network.architecture
     sizes = (architecture.n_inputs, *architecture.hidden_layer_sizes, architecture.n_outputs)
     yield f"{path}, written by coevo {model.coevo_version}"
@@ -41,6 +55,9 @@ def describe(path: Path, model: Model) -> Iterator[str]:
         yield from _describe_columns(Preprocessing.from_json(model.preprocessing))
     elif model.feature_names is not None:
         yield f"inputs: {_list(model.feature_names)}"
+    if importance is not None:
+        yield ""
+        yield from describe_importance(importance)
     if model.settings:
         yield ""
         yield "settings:"
@@ -73,6 +90,9 @@ def scale_to_inputs(model: Model) -> Network:
 def _describe_columns(preprocessing: Preprocessing) -> Iterator[str]:
     if preprocessing.target is not None:
         yield f"predicts {preprocessing.target!r} from"
+    for name, date in preprocessing.dates.items():
+        how = "ISO format" if date.format == ISO else f"format {date.format}"
+        yield f"  {name!r}: dates in {how}: {', '.join(date.parts)}"
     for name, median in preprocessing.medians.items():
         low, high = preprocessing.ranges.get(name, (None, None))
         seen = "" if low is None else f" from {low:g} to {high:g}"
@@ -80,6 +100,22 @@ def _describe_columns(preprocessing: Preprocessing) -> Iterator[str]:
     for name, known in preprocessing.categories.items():
         shown = [text or "(missing)" for text in known]
         yield f"  {name!r}: {len(known)} categories: {_list(shown)}"
+
+
+def describe_importance(importance: Mapping[str, Any], most: int = 20) -> Iterator[str]:
+    """Yield the lines about permutation importance, the most important columns first."""
+    yield (
+        f"importance, the loss of {importance['metric']} on {importance['rows']} "
+        f"{importance['part']} rows if a column is shuffled among them:"
+    )
+    columns = importance["columns"]
+    names = [_shorten(name) for name in columns][:most]
+    largest = max((loss["mean"] for loss in columns.values()), default=0.0)
+    for name, loss in zip(names, columns.values(), strict=False):
+        bar = "█" * round(20 * max(0.0, loss["mean"]) / largest) if largest > 0 else ""
+        yield f"  {name:<{max(map(len, names))}} {loss['mean']:>8.4f} ± {loss['sd']:<8.4f} {bar}"
+    if len(columns) > most:
+        yield f"  and {len(columns) - most} more"
 
 
 def describe_layers(network: Network) -> Iterator[str]:
@@ -108,12 +144,26 @@ def histogram(values: Array, n_bins: int = _BINS) -> str:
 
 
 def plot_model(path: Path, model: Model, folder: Path) -> None:
-    """Draw a model's weights, and the history if the model's folder has one."""
-    metric = str((model.settings or {}).get("fitness", "fitness"))
+    """Draw a model's weights; history and importance too if the model's folder has them."""
+    metrics = RunFolder(folder).read_metrics() or {}
+    metric = metrics.get("fitness", {}).get("metric") or (model.settings or {}).get("fitness")
     # A model that was chosen without validation rows has no fitness on them.
     is_validated = model.fitness is None or "validation" in model.fitness
     chosen_on = "validation" if is_validated else "training"
-    draw_model(path, scale_to_inputs(model), read_history(folder), metric, chosen_on)
+    figure = draw_model(
+        scale_to_inputs(model),
+        read_history(folder),
+        read_importance(folder),
+        str(metric or "fitness"),
+        chosen_on,
+    )
+    write_atomically(path, [figure])
+
+
+def read_importance(folder: Path) -> Mapping[str, Any] | None:
+    """Return the importance of columns in a run folder; None if it is not known."""
+    metrics = RunFolder(folder).read_metrics()
+    return metrics and metrics.get("importance")
 
 
 def read_history(folder: Path) -> Mapping[str, Array] | None:
@@ -128,6 +178,10 @@ def read_history(folder: Path) -> Mapping[str, Array] | None:
         return dict(zip(names, columns, strict=True))
     except ValueError:
         raise ValueError(f"{path} is not a history as coevo writes it") from None
+
+
+def _shorten(name: str, most: int = 40) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def _list(items: Any, most: int = 12) -> str:

@@ -6,6 +6,7 @@ writes one with every default filled in, so that it can be repeated or resumed.
 
 from __future__ import annotations
 
+import datetime
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import tomli_w
 from coevo._validation import check_integer, check_name, check_real
 from coevo.persistence.atomic import write_atomically
 from coevo.tabular import options
-from coevo.tabular.columns import TASKS
+from coevo.tabular.contents import TASKS
 from coevo.tabular.options import NO_LIMIT
 from coevo.training.variants import with_switches
 
@@ -43,6 +44,8 @@ class Job:
         "balanced" to let rare classes count as much as frequent ones.
     categorical, drop
         Columns to take as categorical though they hold numbers; columns to leave out.
+    date
+        Columns to take as dates, as NAME or NAME=FORMAT.
     max_categories
         How many categories of a column get an input of their own.
     missing
@@ -61,6 +64,7 @@ class Job:
     class_weight: str | None = None
     categorical: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
     max_categories: int = 20
     missing: tuple[str, ...] = ()
     encoding: str | None = None
@@ -78,11 +82,19 @@ class Job:
         for name in ("data", "target", "encoding", "delimiter"):
             if not isinstance(getattr(self, name), str | None):
                 raise TypeError(f"{name} must be a text, got {getattr(self, name)!r}")
-        for name in ("categorical", "drop", "missing"):
+        for name in ("categorical", "drop", "date", "missing"):
             texts = getattr(self, name)
             if not (isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)):
                 raise TypeError(f"{name} must be a list of texts, got {texts!r}")
+        both = {*self.dates} & {*self.categorical, *self.drop}
+        if both:
+            raise ValueError(f"--date and --categorical or --drop both name {both.pop()!r}")
         options.check(self.settings)
+
+    @property
+    def dates(self) -> dict[str, str | None]:
+        """The columns to take as dates, with their formats, None to detect it."""
+        return dict(map(_parse_date, self.date))
 
     def with_changes(self, changes: dict[str, Any]) -> Job:
         """Return the job with some options changed.
@@ -108,6 +120,18 @@ class Job:
         if variant is not None:
             settings = with_switches(variant, settings)
         return replace(self, **jobs, settings=self.settings | settings)
+
+
+def _parse_date(text: str) -> tuple[str, str | None]:
+    """Return the column and the format of --date."""
+    name, mark, form = text.rpartition("=")
+    if not mark or "%" not in form:
+        return text, None
+    try:
+        datetime.datetime.strptime(datetime.datetime(2020, 1, 31).strftime(form), form)
+    except ValueError as error:
+        raise ValueError(f"--date {text!r} has a format that makes no sense: {error}") from None
+    return name, form
 
 
 def read_job(path: Path) -> Job:

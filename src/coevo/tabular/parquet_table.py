@@ -8,7 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from coevo.tabular.table import MISSING, Table, TableError, import_pandas
+import numpy as np
+
+from coevo.tabular.table import MISSING, Table, TableError, import_pandas, is_number
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class ParquetTable(Table):
                 else pandas.DataFrame({name: [] for name in names or self.names})
             )
 
+    @property
+    def _missing_numbers(self) -> list[float]:
+        """The texts for missing values that are numbers, as -9999 is."""
+        return [float(text) for text in self.missing if is_number(text)]
+
     def _column(self, column: Any, is_text: bool, arrow: Any) -> Any:
         """Return a column as float64, or as text with NaN where missing."""
         types = arrow.types
@@ -71,7 +78,8 @@ class ParquetTable(Table):
             kind = column.type
         are_numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
         if (are_numbers or types.is_null(kind)) and not is_text:
-            return column.cast(arrow.float64()).to_numpy(zero_copy_only=False)
+            numbers = column.cast(arrow.float64()).to_numpy(zero_copy_only=False)
+            return np.where(np.isin(numbers, self._missing_numbers), np.nan, numbers)
         if types.is_boolean(kind):  # as pandas writes them to CSV
             texts = [None if value is None else str(value) for value in column.to_pylist()]
         else:

@@ -17,7 +17,9 @@ from coevo.core.responses import softmax
 from coevo.estimators.scaling import run
 from coevo.persistence import model
 from coevo.persistence.model import Model, ModelError
-from coevo.tabular.columns import as_numbers, as_texts, check_finite, frame_of
+from coevo.tabular.columns import as_numbers, as_texts, check_dates, check_finite, frame_of
+from coevo.tabular.dates import parse_dates
+from coevo.tabular.notation import Notation
 from coevo.tabular.preprocessing import Preprocessing, inputs_of
 from coevo.tabular.run_folder import find_model
 from coevo.tabular.table import Table, TableError, import_pandas
@@ -94,7 +96,7 @@ class TableModel:
     def inputs(
         self,
         frame: Any,
-        path: object,
+        table: Table,
         first_row: int = 0,
         unknown: UnknownCategories | None = None,
     ) -> Array:
@@ -104,33 +106,48 @@ class TableModel:
         ----------
         frame
             Some rows of the table.
-        path, first_row
-            The table's file and the number of rows before these, for messages.
+        table, first_row
+            The table, and the number of rows before these, for messages.
         unknown
             Counts unknown categories.
         """
+        path = table.path
         columns: dict[str, Array] = {}
-        for name, median in self.preprocessing.medians.items():
-            numbers, is_wrong = as_numbers(frame[name])
+        frame = frame.reset_index(drop=True)
+        for name in self.preprocessing.numeric:
+            numbers, is_wrong = self._read_numbers(frame[name], table.decimal)
             if is_wrong.any():
                 row = int(is_wrong.argmax())
                 raise TableError(
                     f"column {name!r} of {path} must hold numbers and holds "
                     f"{frame[name].iloc[row]!r} in row {first_row + row + 1}"
                 )
-            check_finite(numbers, name, path)
-            if median is None and np.isnan(numbers).any():
+            check_finite(numbers, frame[name], path, first_row)
+            if self.preprocessing.medians[name] is None and np.isnan(numbers).any():
                 row = int(np.isnan(numbers).argmax())
                 raise TableError(
                     f"column {name!r} of {path} has no value in row {first_row + row + 1}, and the "
                     "model does not know what to put there"
                 )
             columns[name] = numbers
+        for name, date in self.preprocessing.dates.items():
+            moments = parse_dates(frame[name], date.format)
+            check_dates(moments, frame[name], date.format, path, first_row)
+            columns |= date.expand(name, moments)
         for name, known in self.preprocessing.categories.items():
             columns[name] = as_texts(frame[name])
             if unknown is not None:
                 unknown.count(name, columns[name], known)
         return inputs_of(self._transformer, frame_of(columns))
+
+    def _read_numbers(self, column: Any, decimal: str) -> tuple[Array, Array]:
+        """Return the numbers of a column and which values are none."""
+        notation = self.preprocessing.notations.get(column.name)
+        if notation is None:
+            numbers, is_wrong = as_numbers(column)
+            if not is_wrong.any():
+                return numbers, is_wrong
+        return (notation or Notation(decimal)).read(column)
 
     def predict(
         self,
@@ -157,13 +174,15 @@ class TableModel:
         if with_probabilities and classes is None:
             raise ValueError(f"{self.path} predicts numbers, which have no probabilities")
         name = "prediction"
-        as_text = {*self.preprocessing.categories, *keep} - set(self.preprocessing.medians)
+        how = self.preprocessing
+        as_text = {*how.categories, *how.dates, *how.notations, *keep}
+        as_text -= {*how.numeric} - {*how.notations}
         needed = list(dict.fromkeys([*self.preprocessing.columns, *keep]))
         n_rows = 0
         for frame in table.frames(needed, as_text, CHUNK):
             if len(frame) == 0:
                 continue
-            outputs = run(self.model.network, self.inputs(frame, table.path, n_rows, unknown))
+            outputs = run(self.model.network, self.inputs(frame, table, n_rows, unknown))
             n_rows += len(frame)
             columns: dict[str, Any] = {kept: frame[kept].to_numpy() for kept in keep}
             if classes is not None:

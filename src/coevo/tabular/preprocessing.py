@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,13 @@ from sklearn.preprocessing import OneHotEncoder
 from coevo._typing import Array
 from coevo.persistence.model import ModelError, is_name
 from coevo.tabular.columns import frame_of
+from coevo.tabular.dates import DateColumn
+from coevo.tabular.notation import Notation
 
 MISSING_TEXT = ""
 """The category of missing values."""
+
+_KEYS = {"target", "numbers", "ranges", "texts", "notations", "dates"}
 
 
 def most_frequent(column: Any, max_categories: int) -> list[str]:
@@ -83,15 +87,28 @@ class Preprocessing:
         The name of the predicted column, None if unknown.
     ranges
         The smallest and the largest value in training, by numeric column; empty if unknown.
+    notations
+        How numbers are written, by numeric column, where they are not plain.
+    dates
+        How columns of dates become numeric columns.
     """
 
     medians: dict[str, float | None]
     categories: dict[str, tuple[str, ...]]
     target: str | None = None
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    notations: dict[str, Notation] = field(default_factory=dict)
+    dates: dict[str, DateColumn] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, transformer: ColumnTransformer, target: str, inputs: Any) -> Preprocessing:
+    def of(
+        cls,
+        transformer: ColumnTransformer,
+        target: str,
+        inputs: Any,
+        notations: Mapping[str, Notation],
+        dates: Mapping[str, DateColumn],
+    ) -> Preprocessing:
         """Return what a fitted transformer has learned, and the ranges of the training rows."""
         medians: dict[str, float | None] = {}
         categories: dict[str, tuple[str, ...]] = {}
@@ -102,12 +119,31 @@ class Preprocessing:
                 known = part[-1].categories_
                 categories = {c: tuple(k) for c, k in zip(columns, known, strict=True)}
         ranges = {n: (float(inputs[n].min()), float(inputs[n].max())) for n in medians}
-        return cls(medians, categories, target, ranges)
+        return cls(medians, categories, target, ranges, dict(notations), dict(dates))
+
+    @property
+    def numeric(self) -> list[str]:
+        """The numeric columns that a table needs."""
+        parts = {part for name, date in self.dates.items() for part in date.names(name)}
+        return [name for name in self.medians if name not in parts]
 
     @property
     def columns(self) -> list[str]:
         """The columns that a table needs."""
-        return [*self.medians, *self.categories]
+        return [*self.numeric, *self.dates, *self.categories]
+
+    @property
+    def inputs_of_columns(self) -> dict[str, list[int]]:
+        """Which of the network's inputs are made of each column."""
+        places = {name: k for k, name in enumerate(self.medians)}
+        found = {name: [places[name]] for name in self.numeric}
+        for name, date in self.dates.items():
+            found[name] = [places[part] for part in date.names(name)]
+        start = len(places)
+        for name, known in self.categories.items():
+            found[name] = list(range(start, start + len(known)))
+            start += len(known)
+        return found
 
     @property
     def feature_names(self) -> list[str]:
@@ -145,23 +181,26 @@ class Preprocessing:
             "numbers": [[name, median] for name, median in self.medians.items()],
             "ranges": [list(self.ranges[name]) for name in self.medians if self.ranges],
             "texts": [[name, list(known)] for name, known in self.categories.items()],
+            "notations": [[name, asdict(how)] for name, how in self.notations.items()],
+            "dates": [[name, date.as_json()] for name, date in self.dates.items()],
         }
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Preprocessing:
         """Return what `as_json` described, or raise if it makes no sense."""
-        if set(given) != {"target", "numbers", "ranges", "texts"}:
+        given = {"notations": [], "dates": []} | dict(given)  # which version 0.1 did not have
+        if set(given) != _KEYS:
             raise ModelError("its preprocessing lacks something, or has something unknown")
-        target, numbers, ranges, texts = (
-            given[k] for k in ("target", "numbers", "ranges", "texts")
+        target, numbers, ranges, texts, notations, dates = (
+            given[k] for k in ("target", "numbers", "ranges", "texts", "notations", "dates")
         )
         if not (
             isinstance(target, str | None)
-            and all(_are_pairs(part) for part in (numbers, ranges, texts))
-            and all(is_name(name) for name, _ in (*numbers, *texts))
+            and all(_are_pairs(part) for part in (numbers, ranges, texts, notations, dates))
+            and all(is_name(name) for name, _ in (*numbers, *texts, *notations, *dates))
         ):
             raise ModelError("its preprocessing is malformed")
-        names = [name for name, _ in (*numbers, *texts)]
+        names = [name for name, _ in (*numbers, *texts, *dates)]
         if len(set(names)) < len(names) or not names:
             raise ModelError("its preprocessing has no columns, or one twice")
         medians = [median for _, median in numbers]
@@ -173,12 +212,36 @@ class Preprocessing:
             raise ModelError("its preprocessing has ranges that make no sense")
         if not all(_are_categories(known) for _, known in texts):
             raise ModelError("its preprocessing has categories that make no sense")
-        return cls(
+        read = cls(
             dict(numbers),
             {name: tuple(known) for name, known in texts},
             target,
             {name: (low, high) for (name, _), (low, high) in zip(numbers, ranges, strict=False)},
+            {name: _read_notation(how) for name, how in notations},
+            {name: _read_date(date) for name, date in dates},
         )
+        parts = [part for name, date in read.dates.items() for part in date.names(name)]
+        if not {*parts, *read.notations} <= {*read.medians}:
+            raise ModelError("its preprocessing has dates or notations of unknown columns")
+        return read
+
+
+def _read_notation(given: Any) -> Notation:
+    if not (
+        isinstance(given, dict)
+        and set(given) == {"decimal", "unit"}
+        and given["decimal"] in (".", ",")
+        and isinstance(given["unit"], str)
+    ):
+        raise ModelError("its preprocessing has a notation that makes no sense")
+    return Notation(**given)
+
+
+def _read_date(given: Any) -> DateColumn:
+    try:
+        return DateColumn.from_json(given)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ModelError(f"its preprocessing has a date that makes no sense: {error}") from None
 
 
 def _are_pairs(given: Any) -> bool:

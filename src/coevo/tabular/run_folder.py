@@ -55,6 +55,11 @@ class RunFolder:
         """The history as a figure."""
         return self.path / "learning_curve.png"
 
+    @property
+    def report(self) -> Path:
+        """All of it on one page."""
+        return self.path / "report.html"
+
     @classmethod
     def begin(cls, path: Path) -> RunFolder:
         """Make the folder of a new run; one that is there already must be empty."""
@@ -88,6 +93,16 @@ class RunFolder:
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the figures."""
         write_atomically(self.metrics, [json.dumps(metrics, indent=2, allow_nan=False).encode()])
+
+    def read_metrics(self) -> dict[str, Any] | None:
+        """Return the figures, None if there are none."""
+        if not self.metrics.is_file():
+            return None
+        try:
+            metrics = json.loads(self.metrics.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{self.metrics} is not as coevo writes it: {error}") from None
+        return metrics if isinstance(metrics, dict) else None
 
     def write_history(self, columns: Mapping[str, Array]) -> None:
         """Write the history, a row for each generation."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,27 @@ def score_numbers(truth: Array, predicted: Array) -> dict[str, Any]:
             for q, value in zip(QUANTILES, np.quantile(residuals, QUANTILES), strict=True)
         },
     }
+
+
+def list_metrics(parts: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, list[float | None]]]:
+    """Return the name of each metric that is a number, and its value on each part."""
+    return [
+        (name, [metrics.get(name) for metrics in parts.values()])
+        for name, value in next(iter(parts.values())).items()
+        if value is None or isinstance(value, int | float)
+    ]
+
+
+def find_confusions(
+    matrix: list[list[int]], classes: list[Any], most: int
+) -> Iterator[tuple[str, str, int]]:
+    """Yield true class, predicted class and count of the most frequent confusions."""
+    counts = np.array(matrix)
+    np.fill_diagonal(counts, 0)
+    for place in np.argsort(-counts, axis=None, kind="stable")[:most]:
+        row, column = divmod(int(place), len(classes))
+        if counts[row, column]:
+            yield str(classes[row]), str(classes[column]), int(counts[row, column])
 
 
 def fit_simplest(training: Array, task: str) -> DummyClassifier | DummyRegressor:

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from coevo.runtime.terminal import printable
 from coevo.tabular.columns import list_names
 from coevo.tabular.examples import Examples
 from coevo.tabular.job import Job
 from coevo.tabular.run_folder import RunFolder
+from coevo.tabular.scores import find_confusions, list_metrics
 from coevo.tabular.training import Report
 
 _MOST_CLASSES = 12  # a larger confusion matrix does not fit on a terminal
@@ -22,12 +21,13 @@ _WIDTH = 12
 
 def describe_examples(job: Job, examples: Examples) -> Iterator[str]:
     """Yield the lines that say what is learned from what."""
-    categorical = examples.categorical
-    which = f" ({list_names(categorical)})" if categorical else ""
+    kinds = {"categorical": examples.categorical, "of dates": list(examples.dates)}
+    named = "".join(
+        f", {len(names)} {kind} ({list_names(names)})" for kind, names in kinds.items() if names
+    )
     yield (
         f"{Path(job.data or '').name}: {len(examples.training)} rows to train on, "
-        f"{len(examples.test)} to test on, {examples.inputs.shape[1] - len(categorical)} numeric "
-        f"columns, {len(categorical)} categorical{which}"
+        f"{len(examples.test)} to test on, {len(examples.numeric)} numeric columns{named}"
     )
     yield f"{examples.task}, because {examples.reason}"
     yield from (f"note: {note}" for note in examples.notes)
@@ -68,15 +68,10 @@ def how_to_resume(folder: RunFolder) -> str:
 
 def tabulate(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a table: a metric a row, a part of the data a column."""
-    names = [
-        name
-        for name, value in next(iter(parts.values())).items()
-        if value is None or isinstance(value, int | float)
-    ]
-    width = max(map(len, names))
+    metrics = list_metrics(parts)
+    width = max(len(name) for name, _ in metrics)
     yield " " * width + "".join(f"{part:>{_WIDTH}}" for part in parts)
-    for name in names:
-        values = (metrics.get(name) for metrics in parts.values())
+    for name, values in metrics:
         yield f"{name:<{width}}" + "".join(
             f"{'–' if value is None else f'{value:.4g}':>{_WIDTH}}" for value in values
         )
@@ -87,12 +82,8 @@ def show_confusion(matrix: list[list[int]], classes: list[Any]) -> Iterator[str]
     names = [_shorten(printable(str(label))) for label in classes]
     if len(classes) > _MOST_CLASSES:
         yield f"most frequent confusions of {len(classes)} classes (true → predicted):"
-        counts = np.array(matrix)
-        np.fill_diagonal(counts, 0)
-        for place in np.argsort(-counts, axis=None, kind="stable")[:8]:
-            row, column = divmod(int(place), len(classes))
-            if counts[row, column]:
-                yield f"  {names[row]} → {names[column]}: {counts[row, column]}"
+        for true, predicted, count in find_confusions(matrix, names, 8):
+            yield f"  {true} → {predicted}: {count}"
         return
     yield "confusion matrix of the test part (true class a row, predicted a column):"
     width = max(5, *map(len, names)) + 2

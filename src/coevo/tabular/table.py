@@ -33,6 +33,8 @@ class Table(ABC):
         Those that occur several times in the file; the later ones got a number.
     notes
         What was guessed, each in a sentence.
+    decimal
+        The decimal mark of its numbers.
     """
 
     path: Path
@@ -40,6 +42,7 @@ class Table(ABC):
     unnamed: frozenset[str] = frozenset()
     repeated: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    decimal: str = "."
 
     @abstractmethod
     def frames(
@@ -67,12 +70,29 @@ class Table(ABC):
             raise TableError(
                 f"{self.path} has no {_list_names(lacking)}, {why}; its columns are "
                 f"{', '.join(map(repr, self.names[:20]))}{', …' if len(self.names) > 20 else ''}"
+                + self._how_to_cut
             )
+
+    @property
+    def _how_to_cut(self) -> str:
+        """What to do about a table of one column, the end of a sentence."""
+        if len(self.names) > 1:
+            return ""
+        return " (names must be in the first line; --delimiter says what stands between them)"
 
 
 def _list_names(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
     return f"column {shown}" if len(names) == 1 else f"columns {shown}"
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a plain number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def import_pandas() -> Any:

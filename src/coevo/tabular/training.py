@@ -18,13 +18,21 @@ from coevo.core.settings import Settings
 from coevo.core.smoothing import AUTO
 from coevo.estimators import CoevoClassifier, CoevoRegressor
 from coevo.persistence import model
+from coevo.persistence.atomic import write_atomically
 from coevo.persistence.checkpoint import BUDGETS
 from coevo.tabular import scores
 from coevo.tabular.examples import Examples, prepare
 from coevo.tabular.figures import draw_learning_curve
+from coevo.tabular.importance import N_SHUFFLES, choose_metric, limit_rows, measure_importance
 from coevo.tabular.job import Job, read_job, write_job
 from coevo.tabular.options import FIELDS, NO_LIMIT
-from coevo.tabular.preprocessing import Preprocessing, make_transformer, most_frequent
+from coevo.tabular.preprocessing import (
+    Preprocessing,
+    inputs_of,
+    make_transformer,
+    most_frequent,
+)
+from coevo.tabular.report import render_report
 from coevo.tabular.run_folder import RunFolder, default_path
 from coevo.training.scorers import resolve_metric
 
@@ -184,8 +192,16 @@ def _run(
         followers.insert(0, _Announcement(lambda: on_start(job, examples, folder)))
     pipeline[-1].set_params(checkpoint=folder.checkpoint, resume=True, callbacks=followers)
     pipeline.fit(examples.inputs.iloc[examples.training], examples.target[examples.training])
+    preprocessing = Preprocessing.of(
+        pipeline[0],
+        str(job.target),
+        examples.inputs.iloc[examples.training],
+        examples.notations,
+        examples.dates,
+    )
     metrics = _collect_metrics(job, examples, pipeline)
-    _save(job, examples, pipeline, folder, metrics)
+    metrics["importance"] = _find_importance(job, examples, pipeline, preprocessing, metrics)
+    _save(job, examples, pipeline, preprocessing, folder, metrics)
     return Report(folder, metrics)
 
 
@@ -203,7 +219,7 @@ def _collect_metrics(job: Job, examples: Examples, pipeline: Pipeline) -> dict[s
         "target": job.target,
         "rows": {"training": len(examples.training), "test": len(examples.test)},
         "inputs": {
-            "columns": examples.inputs.shape[1],
+            "columns": len(examples.columns),
             "network": estimator.network_.architecture.n_inputs,
         },
         "classes": estimator.classes_.tolist() if examples.task == "classification" else None,
@@ -242,13 +258,45 @@ def _score_parts(examples: Examples, pipeline: Pipeline) -> Iterator[tuple[str, 
     yield "simplest", score(baseline.predict(np.zeros((len(rows), 1))), rows)
 
 
+def _find_importance(
+    job: Job,
+    examples: Examples,
+    pipeline: Pipeline,
+    preprocessing: Preprocessing,
+    metrics: dict[str, Any],
+) -> dict[str, Any] | None:
+    """Return the importance of each column on the rows that were held out, or else on all.
+
+    None if the target is a number that is the same in all of them.
+    """
+    part = "test" if len(examples.test) else "training"
+    rows = getattr(examples, part)
+    targets = examples.target[rows]
+    if examples.task == "classification":
+        targets = np.searchsorted(pipeline.classes_, targets)
+    elif (targets == targets[0]).all():
+        return None
+    metric = choose_metric(metrics["fitness"]["metric"], examples.task)
+    inputs = inputs_of(pipeline[0], examples.inputs.iloc[rows])
+    found = measure_importance(
+        pipeline[-1].network_, inputs, targets, preprocessing.inputs_of_columns, metric,
+        job.settings["seed"],
+    )  # fmt: skip
+    return {
+        "metric": metric, "part": part, "shuffles": N_SHUFFLES, "columns": found,
+        "rows": limit_rows(len(rows), pipeline[-1].network_, len(found)),
+    }  # fmt: skip
+
+
 def _save(
-    job: Job, examples: Examples, pipeline: Pipeline, folder: RunFolder, metrics: dict[str, Any]
+    job: Job,
+    examples: Examples,
+    pipeline: Pipeline,
+    preprocessing: Preprocessing,
+    folder: RunFolder,
+    metrics: dict[str, Any],
 ) -> None:
     estimator, fitness = pipeline[-1], metrics["fitness"]
-    assert job.target is not None
-    inputs = examples.inputs.iloc[examples.training]
-    preprocessing = Preprocessing.of(pipeline[0], job.target, inputs)
     settings = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in job.settings.items()
@@ -266,12 +314,19 @@ def _save(
     )
     folder.write_metrics(metrics)
     folder.write_history(estimator.history_)
-    draw_learning_curve(
-        folder.learning_curve,
+    learning_curve = draw_learning_curve(
         estimator.history_,
         str(fitness["metric"]),
         fitness["chosen_on"],
         f"{job.target}: {metrics['evaluations']:,} evaluations, best on the "
         f"{fitness['chosen_on']} part {fitness['best']:.4g}",
     )
+    write_atomically(folder.learning_curve, [learning_curve])
+    test = examples.inputs.iloc[examples.test]
+    predicted = pipeline.predict(test) if len(test) else np.empty(0)
+    defaults = type(estimator)().get_params(deep=False)
+    page = render_report(
+        folder, job, examples, preprocessing, metrics, learning_curve, predicted, defaults
+    )
+    write_atomically(folder.report, [page.encode()])
     logger.info("wrote %s", folder.path)
