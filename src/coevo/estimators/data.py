@@ -15,9 +15,8 @@ from coevo._typing import Array
 from coevo.core.evaluator import Data
 from coevo.training.data import check_array, check_labels
 
-MIN_VALIDATION = 100
-"""A smaller validation set is not split off: an early network is soon right on all of it, and then
-none that is better can take its place."""
+MIN_VALIDATION = 20
+"""A smaller validation set is not split off: it would say next to nothing."""
 
 
 class CheckingEstimator(BaseEstimator):  # type: ignore[misc]

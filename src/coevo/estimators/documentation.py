@@ -32,7 +32,7 @@ OWN = {
         Instances in a batch, if evaluation is limited, but no more than there are.""",
     "validation_fraction": """\
         Fraction of the instances that is split off for validation, stratified by class, unless
-        `fit` is given a validation set. If that is fewer than 100 instances, too few to tell good
+        `fit` is given a validation set. If that is fewer than 20 instances, too few to tell good
         networks apart, none are split off and the network that is kept is the best on the training
         instances.""",
     "generations_per_batch": """\
