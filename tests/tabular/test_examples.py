@@ -25,9 +25,7 @@ def test_too_few_rows_for_a_validation_are_pointed_out(write, n_rows, is_noted):
     rows = "".join(f"{k},{'ab'[k % 2]}\n" for k in range(n_rows))
     job = Job(data=str(write("x,y\n" + rows + "7,mistyped\n")), target="y", settings={"seed": 1})
     said = " ".join(prepare(job)[1].notes)
-    assert (
-        "fewer than 20 rows, so the network is chosen on the training part" in said
-    ) == is_noted
+    assert ("fewer than 20 rows, so the network is chosen on the training part" in said) == is_noted
 
 
 def test_dates_become_numbers_that_vary_in_training(write):

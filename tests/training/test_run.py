@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from coevo import CoevoClassifier, CoevoRegressor, Settings, evolve
 from coevo.core.evaluator import Data
@@ -258,3 +259,13 @@ def test_engines_measure_in_place_as_the_reference_does(problem, engine, decompo
     outputs = network.architecture.forward(genotype, problem.training.inputs)
     expected = CrossEntropy()(outputs, problem.training.targets)
     assert first.state.fitness[i, 2] == pytest.approx(float(expected))
+
+
+def test_a_search_that_never_moved_says_so(make_classification_data, rng):
+    X, y = make_classification_data(rng)
+    settings = {"strategy": "rand/1", "scale_factor": 1e-12, "crossover_rate": 0.0, "seed": 1,
+                "hidden_layer_sizes": (3,), "batch_size": 20, "fitness": "accuracy",
+                "representative": "best", "extensions": (), "initial_range": 1e-9}  # fmt: skip
+    with pytest.warns(ConvergenceWarning, match="in 20 generations no network was better"):
+        evolve(X[:40], y[:40], X[40:], y[40:], max_generations=20, **settings)
+    evolve(X[:40], y[:40], X[40:], y[40:], max_generations=19, **settings)  # too early to say

@@ -18,6 +18,7 @@ from coevo.tabular.options import with_settings
 from coevo.training.variants import VARIANTS
 
 if TYPE_CHECKING:
+    from coevo.core.settings import Settings
     from coevo.tabular.examples import Examples
     from coevo.tabular.job import Job
     from coevo.tabular.run_folder import RunFolder
@@ -190,13 +191,16 @@ def train(
         with Progress("reading", total=1, is_shown=is_shown) as progress:
             from coevo.tabular import training  # noqa: PLC0415 - slow to import
             from coevo.tabular.job import Job, read_job  # noqa: PLC0415
-            from coevo.training.progress import SearchProgress  # noqa: PLC0415
+            from coevo.training.progress import (  # noqa: PLC0415
+                SearchProgress,
+                describe_choices,
+            )
 
-            def begin(job: Job, examples: Examples, folder: RunFolder) -> None:
+            def begin(job: Job, examples: Examples, folder: RunFolder, chosen: Settings) -> None:
                 started.append(folder)
                 if not as_json:
                     with progress.pause():
-                        _echo(describe_examples(job, examples))
+                        _echo([*describe_examples(job, examples), describe_choices(chosen)])
                 progress.say("evolving")
 
             callbacks = (SearchProgress(progress),)

@@ -7,13 +7,14 @@ decorator here do nothing.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from coevo.core.hooks import Hook, Run
 from coevo.core.loop import SearchLoop
 from coevo.runtime.progress import Progress
-from coevo.training.progress import SearchProgress
+from coevo.training.progress import SearchProgress, describe_choices
 
 __all__ = ["CallbackSupportMixin", "FitTask", "ProgressHook", "most_generations", "with_callbacks"]
 
@@ -105,12 +106,16 @@ class ProgressHook(Hook):
     """
 
     def __init__(self, verbose: bool | int) -> None:
-        self._progress = Progress("evolving", total=1, is_shown=bool(verbose))
+        self._is_shown = bool(verbose)
+        self._progress = Progress("evolving", total=1, is_shown=self._is_shown)
         self._follow = SearchProgress(self._progress)
 
     def open(self, run: Run) -> None:
-        """Show that it begins, and when kernels are compiled."""
+        """Show that it begins, what was chosen, and when kernels are compiled."""
         self._progress.__enter__()
+        if self._is_shown:
+            with self._progress.pause():
+                print(describe_choices(run.settings), file=sys.stderr)
 
     def after_generation(self, search: SearchLoop) -> None:
         """Show the generation."""

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from coevo.core.history import Generation
 from coevo.persistence.atomic import write_atomically
 from coevo.study.figures import draw_figures
 from coevo.study.plan import Plan
+from coevo.study.run import Outcome
 from coevo.study.statistics import Table, summarise
 from coevo.study.store import Record
 from coevo.study.tables import format_seconds, label_of, render, to_latex, to_markdown
@@ -93,7 +95,19 @@ def _notes(table: Table) -> list[str]:
         for s in table.summaries
         if s.row.share < 1
     ]
+    still = [(s, sum(map(_never_moved, s.outcomes))) for s in table.summaries]
+    notes += [
+        f"{count} of {len(s.outcomes)} runs of {s.row.label} never found a better network than "
+        "their first one."
+        for s, count in still
+        if count
+    ]
     return [" ".join(notes)] if notes else []
+
+
+def _never_moved(outcome: Outcome) -> bool:
+    best = outcome.history[:, Generation._fields.index("best_validation")]
+    return len(best) > 1 and not best[-1] > best[0]
 
 
 def _settings(table: Table) -> list[Labelled]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from coevo.training.scorers import resolve_metric
 
 logger = logging.getLogger("coevo")
 
-OnStart = Callable[[Job, Examples, RunFolder], None]
+OnStart = Callable[[Job, Examples, RunFolder, Settings], None]
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ def train(
     callbacks
         Called with the search after each generation.
     on_start
-        Called with the complete job, the examples and the folder before the search begins, and
-        only if the settings are valid.
+        Called with the complete job, the examples, the folder and the settings as they were chosen
+        before the search begins, and only if the settings are valid.
     """
     job, examples, pipeline = _plan(job)
     assert job.data is not None
@@ -171,12 +172,12 @@ def _resolved(pipeline: Pipeline) -> dict[str, Any]:
 class _Announcement(Hook):
     """Calls a function when the run has been found valid, before its first generation."""
 
-    def __init__(self, announce: Callable[[], None]) -> None:
+    def __init__(self, announce: Callable[[Settings], None]) -> None:
         self._announce = announce
 
     def open(self, run: Run) -> None:
-        """Call it."""
-        self._announce()
+        """Call it with the settings as they were chosen."""
+        self._announce(run.settings)
 
 
 def _run(
@@ -189,7 +190,7 @@ def _run(
 ) -> Report:
     followers = list(callbacks)
     if on_start is not None:
-        followers.insert(0, _Announcement(lambda: on_start(job, examples, folder)))
+        followers.insert(0, _Announcement(partial(on_start, job, examples, folder)))
     pipeline[-1].set_params(checkpoint=folder.checkpoint, resume=True, callbacks=followers)
     pipeline.fit(examples.inputs.iloc[examples.training], examples.target[examples.training])
     preprocessing = Preprocessing.of(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from coevo.core.hooks import Hook
 from coevo.core.loop import SearchLoop
+from coevo.core.settings import Settings
+from coevo.core.smoothing import Smoothing
 from coevo.runtime.progress import Progress, format_seconds
 
 
@@ -40,8 +42,31 @@ class SearchProgress(Hook):
             words.append(f"{(state.evaluations - evaluations) / taken:,.0f}/s")
             if done is not None and done_before is not None and done > done_before:
                 left = taken * (1 - done) / (done - done_before)
-                words.append(f"{format_seconds(left)} left")
+                # A search that no longer improves ends earlier.
+                most = "at most " if isinstance(search.settings.strategy, Smoothing) else ""
+                words.append(f"{most}{format_seconds(left)} left")
         self._progress.update(done, "  ".join(words))
+
+
+def describe_choices(settings: Settings) -> str:
+    """Return a line that says how a search goes, once nothing is "auto"."""
+    words = [f"batches of {settings.batch_size}" if settings.limited_evaluation else "no batches"]
+    if isinstance(settings.strategy, Smoothing):
+        rates = "/".join(f"{rate:.2g}" for rate in settings.strategy.list_by_layer("rate"))
+        words.insert(0, f"rate {rates}")
+    else:
+        words.insert(
+            0,
+            f"NP {settings.population_size}, F {settings.scale_factor:.3g}, "
+            f"CR {settings.crossover_rate:.3g}",
+        )
+    units = ("evaluations", "generations", "s")
+    words += [
+        f"at most {limit:,.10g} {unit}"
+        for limit, unit in zip(settings.limits, units, strict=True)
+        if limit is not None
+    ]
+    return f"searching by {settings.strategy.name}: {', '.join(words)}"
 
 
 def _fraction_done(search: SearchLoop) -> float | None:

@@ -13,12 +13,14 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from coevo._typing import Array
 from coevo._validation import check_name
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import Decomposition, decompose
 from coevo.core.evaluator import Data, Evaluator
+from coevo.core.history import Generation
 from coevo.core.hooks import Hook, Run, as_hook
 from coevo.core.loop import Callback
 from coevo.core.metrics import Metric
@@ -34,6 +36,8 @@ from coevo.persistence.plain import plain_settings
 from coevo.runtime import memory, threads
 from coevo.training.result import Result
 from coevo.training.scorers import resolve_metric
+
+_MANY = 20  # generations after which a search should have moved
 
 
 @dataclass(frozen=True)
@@ -179,6 +183,7 @@ def run_search(
         for hook in followers:
             hook.end(search)
         state = search.state
+        _warn_if_it_never_moved(state)
         best = state.best_network.copy()
         everything = slice(0, len(problem.training))
         train_fitness = evaluator.evaluate_networks(best[np.newaxis], everything)[0]
@@ -195,6 +200,18 @@ def run_search(
         settings=settings,
         engine=engine,
     )
+
+
+def _warn_if_it_never_moved(state: SearchState) -> None:
+    """Warn if the best network is still the first one, which the user could take for trained."""
+    first_best = state.history.rows[0][Generation._fields.index("best_validation")]
+    if state.generation >= _MANY and not state.best_validation > first_best:
+        warnings.warn(
+            f"in {state.generation:,} generations no network was better than the first one; "
+            "another seed, fitness, initial_range or strategy may help",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 def check_memory(problem: Problem, settings: Settings, architecture: Architecture) -> None:
