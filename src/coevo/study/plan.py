@@ -291,7 +291,8 @@ def _settings(
     settings.check_end()
     check_real("share", share, 0, 1, above=True)
     # Results are kept: what they stand for must not change with what "auto" chooses.
-    values = plain_settings(settings.resolved())
+    settings = settings.resolved()
+    values = plain_settings(settings)
     if not isinstance(settings.strategy, Smoothing):
         values |= {name: value for name, value in _FIXED.items() if values[name] == AUTO}
     if share < 1:

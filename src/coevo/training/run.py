@@ -221,13 +221,15 @@ def check_memory(problem: Problem, settings: Settings, architecture: Architectur
     sampling, the activations of a batch and of the validation set, and the instances.
     """
     itemsize = np.dtype(settings.dtype).itemsize
-    n_genes, (_, size) = architecture.n_genes, settings.population_sizes
-    smooths = isinstance(settings.strategy, Smoothing)
+    n_genes, smooths = architecture.n_genes, isinstance(settings.strategy, Smoothing)
+    size = 1 if smooths else int(settings.population_size)
     n_batch = len(problem.training)
     if settings.limited_evaluation:
         n_batch = min(n_batch, int(settings.batch_size))
     n_neurons = sum(architecture.hidden_layer_sizes) + architecture.n_outputs
-    n_numbers = 2 * size * n_genes + n_neurons * (n_batch + len(problem.validation))
+    # With smoothing: X, the best, the means and Adam's two moments, these three twice more.
+    n_copies = 11 if smooths else 2 * size
+    n_numbers = n_copies * n_genes + n_neurons * (n_batch + len(problem.validation))
     n_inputs = problem.training.inputs.nbytes + problem.validation.inputs.nbytes
     needed = n_numbers * itemsize + n_inputs
     available = memory.find_size()
