@@ -158,7 +158,8 @@ class Settings:
     dtype
         float32 or float64, for data, weights and pre-activations.
     n_threads
-        Number of threads; None for as many as NumPy's matrix products use.
+        Number of threads, on which the result does not depend. None for as many as NumPy's matrix
+        products use, or for one where that is found to be faster while the search runs.
     seed
         Seed of all random numbers; None for a different run each time.
     """

@@ -35,7 +35,7 @@ def perform(run: Run, n_threads: int = 1, checkpoint: Path | None = None) -> Out
     run
         What to do.
     n_threads
-        Number of cores. The result depends on it only through the BLAS library's rounding.
+        Number of cores. The result of a search does not depend on it.
     checkpoint
         File to go on from, if it exists, and to write checkpoints to. The caller removes it.
     """
