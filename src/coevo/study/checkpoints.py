@@ -27,10 +27,9 @@ class CheckpointFolder:
         """Return the file for a run's checkpoint, None for a run that has none.
 
         The name contains a digest of the library versions, so that no run goes on under other
-        versions than it began with. Backpropagation is short, and a trace is not part of a
-        checkpoint.
+        versions than it began with. Backpropagation is short and has none.
         """
-        if self._folder is None or run.variant == BACKPROP or run.traces:
+        if self._folder is None or run.variant == BACKPROP:
             return None
         digest = hashlib.sha256(json.dumps(versions()).encode()).hexdigest()[:8]
         return self._folder / f"{run.key}-{digest}.checkpoint"

@@ -19,7 +19,7 @@ N_TRIES = 3
 FIRST_REST, LONGEST_REST = 40, 1280
 """Generations from a choice to the next tries: doubled each time, up to the longest."""
 LONG = 0.05
-"""Seconds; in generations as long as this, handing over does not matter and all threads are used."""
+"""Seconds of a generation in which handing work over does not matter: all threads are used."""
 GAIN = 1.02
 """How many times faster all threads must be to be chosen; below this it may be noise."""
 
