@@ -285,7 +285,10 @@ def _make_evaluator(
     evaluator = engine(*parts, metric, training, validation)
     if problem.validation_fitness is None:
         return evaluator
-    other = _find_metric(problem, problem.validation_fitness, validation)
+    has_weights = validation.weights is not None
+    other = resolve_metric(
+        problem.validation_fitness, problem.responses, has_weights, "validation_fitness"
+    )
     validator = BatchedEvaluator(*parts, other, validation, validation)
     return TwoMetricEvaluator(evaluator, validator, decomposition)
 
