@@ -119,9 +119,15 @@ class Store:
             raise
 
     def _prepare(self) -> None:
-        self._check_format()  # before anything is written: the file may be another program's
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        # Before anything is written: the file may be another program's, or damaged.
+        found = self._check_format()
+        (verdict,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise StoreError(f"{self.path} is damaged: {verdict}")
         self._connection.execute("PRAGMA synchronous = NORMAL")
+        if found == _FORMAT:
+            return
+        self._connection.execute("PRAGMA journal_mode = WAL")
         with self._transaction() as connection:
             if self._check_format() == 1:
                 self._update_format()
