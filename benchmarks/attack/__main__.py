@@ -66,7 +66,7 @@ def run_part(part: str, seconds: float, seed: int) -> dict[str, Any]:
 def make_report(found: dict[str, dict[str, Any]], seconds: float, seed: int) -> str:
     from machine import describe_machine  # noqa: PLC0415 - slow to import
 
-    lines = ["# Attack", "", "| attack | tried | broke |", "|---|---|---|"]
+    lines = ["| attack | tried | broke |", "|---|---|---|"]
     for part, result in found.items():
         tried = ", ".join(f"{count:,} {name}" for name, count in result["counts"].items())
         lines.append(f"| {part} | {tried} | {len(result['broken'])} |")

@@ -114,10 +114,12 @@ def attack_by_threads(seconds: float, seed: int, folder: Path) -> Tally:
 
 
 def _roc_auc(y: Any, outputs: Any) -> float:
-    if outputs.shape[1] == 2:
-        return float(metrics.roc_auc_score(y, outputs[:, 1] - outputs[:, 0]))
-    areas = [metrics.roc_auc_score(y == c, outputs[:, c]) for c in np.unique(y)]
-    return float(np.mean(areas))
+    exact = outputs.astype(np.float64)
+    if exact.shape[1] == 2:
+        return float(metrics.roc_auc_score(y, exact[:, 1] - exact[:, 0]))
+    shares = np.exp(exact - exact.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return float(metrics.roc_auc_score(y, shares, multi_class="ovr"))
 
 
 def _of_labels(metric: Callable[..., float], **options: Any) -> Callable[[Any, Any], float]:

@@ -87,6 +87,22 @@ def test_run_that_another_process_still_does_is_done_without_a_checkpoint(tmp_pa
     assert calls == [True, True, False, False]
 
 
+def test_folder_that_another_process_removes_is_made_again(tmp_path, run, monkeypatch):
+    """It does so when it has found it empty: after the folder was made, before it was used."""
+    import coevo.study.worker as module
+
+    real, path = module.evolve, tmp_path / "runs.sqlite.checkpoints" / "run.checkpoint"
+    removals = iter([path.parent.rmdir])
+
+    def evolve_later(*arguments, **options):
+        for remove in removals:
+            remove()
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(module, "evolve", evolve_later)
+    assert is_same(perform(run, 1, path), perform(run))
+
+
 def test_errors_are_one_line(tmp_path, run):
     failure = attempt(replace(run, dataset="IRIS"))
     assert failure.error.startswith("ValueError: data set='IRIS' is unknown")
@@ -151,4 +167,5 @@ def test_checkpoints_of_other_versions_are_not_found(tmp_path, run, monkeypatch)
     before.parent.mkdir()
     before.touch()
     folder.remove(run)  # also those of other versions
+    folder.close()
     assert not before.parent.exists()

@@ -35,10 +35,13 @@ class CheckpointFolder:
         return self._folder / f"{run.key}-{digest}.checkpoint"
 
     def remove(self, run: Run) -> None:
-        """Remove all files of a run, and the folder with the last of them."""
-        if self._folder is None:
-            return
-        for path in self._folder.glob(f"{run.key}-*"):
-            path.unlink(missing_ok=True)
-        with suppress(OSError):  # there are others
-            self._folder.rmdir()
+        """Remove all files of a run."""
+        if self._folder is not None:
+            for path in self._folder.glob(f"{run.key}-*"):
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove the folder, if it is empty."""
+        if self._folder is not None:
+            with suppress(OSError):  # other processes' checkpoints are there, or it never was
+                self._folder.rmdir()

@@ -75,7 +75,10 @@ def _evolve(
     train, validation = parts.train, parts.validation
 
     def start(path: Path | None) -> tuple[Result, Array | None]:
-        beside = None if path is None else path.with_name(f"{path.name}.trace")
+        beside = None
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside = path.with_name(f"{path.name}.trace")
         trace = Trace(parts, beside) if run.traces else None
         result = evolve(
             train.inputs, train.labels, validation.inputs, validation.labels, settings,
@@ -85,9 +88,10 @@ def _evolve(
         )  # fmt: skip
         return result, trace.rows if trace else None
 
-    if checkpoint is not None:
-        checkpoint.parent.mkdir(parents=True, exist_ok=True)
     try:
+        return start(checkpoint)
+    except FileNotFoundError:
+        # Another run has ended and its process has removed the folder, which was empty just then.
         return start(checkpoint)
     except CheckpointInUseError:
         # The process that lost its lease on this run is still alive. Only one result is stored.
