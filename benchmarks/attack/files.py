@@ -213,8 +213,8 @@ def attack_by_damage(seconds: float, seed: int, folder: Path) -> Tally:
             expected[target.name] = target.read(path)
         content = mutate(target.good, generator)
         path.write_bytes(content)
-        tally.counts[f"{target.name}, damaged"] += 1
         tally.counts["files"] += 1
+        tally.counts[f"of {target.name}"] += 1
         found = _read(target, path, tally)
         if target.is_sealed and found is not None and content != target.good:
             tally.expect(found == expected[target.name], f"{target.name}: damage was not noticed")
@@ -261,8 +261,8 @@ def attack_by_forgery(seconds: float, seed: int, folder: Path) -> Tally:
         what, sealed = forge(saved if number % 2 else content, generator)
         forged.write_bytes(sealed)
         kind = "checkpoint" if number % 2 else "model"
-        tally.counts[f"{kind}s, forged"] += 1
         tally.counts["files"] += 1
+        tally.counts[f"{kind}s"] += 1
         try:
             with no_code() as seen, alarm(20):
                 if kind == "checkpoint":

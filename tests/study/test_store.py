@@ -193,6 +193,16 @@ def test_store_that_is_only_read_is_not_changed(tmp_path, outcome):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("column", ["crashes", "error", "versions", "stop_reason"])
+def test_store_without_one_of_its_columns_is_refused(tmp_path, column):
+    path = tmp_path / "runs.sqlite"
+    with Store(path) as store:
+        store.enrol(RUNS)
+        store._write(f"ALTER TABLE runs RENAME COLUMN {column} TO other")
+    with pytest.raises(StoreError, match="is no store of runs"):
+        Store(path)
+
+
 def test_damage_is_found_before_anything_is_written(tmp_path, outcome):
     path = tmp_path / "runs.sqlite"
     with Store(path) as store:

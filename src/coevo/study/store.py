@@ -40,10 +40,13 @@ CREATE TABLE IF NOT EXISTS runs (
 ) STRICT
 """
 _FORMAT = 2  # the file's user_version; 1 had no column crashes and other names of settings
-_FORMAT_1_COLUMNS = {"key", "run", "state", "owner", "lease", "attempts", "history", "ended"}
 _PLAIN_COLUMNS = (
     "train", "validation", "test", "evaluations", "generations", "seconds", "stop_reason",
 )  # fmt: skip
+_FORMAT_1_COLUMNS = {
+    "key", "dataset", "variant", "seed", "run", "state", "owner", "lease", "attempts", "versions",
+    "machine", "history", "trace", "error", "traceback", "ended", *_PLAIN_COLUMNS,
+}  # fmt: skip
 _MAX_ARRAY_BYTES = 2**26
 _REASONS = {
     "SQLITE_NOTADB": "is no store of runs",
@@ -144,7 +147,8 @@ class Store:
             )
         tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
         columns = {row["name"] for row in self._connection.execute("PRAGMA table_info(runs)")}
-        if tables and not columns >= _FORMAT_1_COLUMNS:
+        needed = _FORMAT_1_COLUMNS | ({"crashes"} if found == _FORMAT else set())
+        if tables and not columns >= needed:
             raise StoreError(f"{self.path} is no store of runs: it has tables of another program")
         return int(found)
 
