@@ -21,7 +21,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Tries for six minutes, and some more to compile, to break what docs/reliability.md promises;
+# Tries for five minutes, and some more to start and compile, to break what docs/reliability.md promises;
 # rewrites benchmarks/results/attack.*
 attack: $(VENV)/.dev
 	PYTHONPATH=benchmarks $(BIN)/python -m attack

@@ -79,7 +79,7 @@ def make_report(found: dict[str, dict[str, Any]], seconds: float, seed: int) -> 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=360, help="for all parts together")
+    parser.add_argument("--seconds", type=float, default=300, help="for all parts together")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--part", choices=list(PARTS), help="only this one, as JSON on stdout")
     arguments = parser.parse_args()

@@ -126,10 +126,19 @@ def attack_tables(seconds: float, seed: int, folder: Path) -> Tally:
             Path("table.csv").write_text(table, encoding="utf-8")
             run = f"run{number}"
             brief = ["--hidden-layer-sizes", "3", "--max-generations", "3", "--seed", "1"]
+            comma = ["--delimiter", ","]  # which such names leave in doubt
             commands = (
-                ["train", "table.csv", "--target", target, "--output", run, *brief],
+                ["train", "table.csv", "--target", target, "--output", run, *brief, *comma],
                 ["inspect", run, "--plot", "plots"],
-                ["predict", run, "table.csv", "--escape-formulas", "--output", "predicted.csv"],
+                [
+                    "predict",
+                    run,
+                    "table.csv",
+                    "--escape-formulas",
+                    "--output",
+                    "predicted.csv",
+                    *comma,
+                ],
                 ["train", "table.csv", "--target", make_text(generator), "--output", "none"],
             )
             for words in commands:

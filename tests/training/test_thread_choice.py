@@ -45,7 +45,7 @@ def test_a_single_slow_generation_decides_nothing():
 def test_the_choice_follows_a_run_that_changes():
     """As the instances open to neurons get fewer, there is less work to share out."""
     used = follow(lambda n, generation: 0.003 / n if generation < 500 else 0.001 * n, 4000)
-    assert used[:500].count(4) > 480
+    assert used[:500].count(4) > 470
     assert used[-1000:].count(1) > 980
 
 

@@ -14,13 +14,13 @@ from coevo.core.hooks import Hook
 from coevo.core.search import Search
 from coevo.runtime import threads
 
-N_TRIES = 3
+N_TRIES = 5
 """Generations on one thread and as many on all, in turn, before each choice."""
-FIRST_REST, LONGEST_REST = 40, 1280
+FIRST_REST, LONGEST_REST = 60, 1920
 """Generations from a choice to the next tries: doubled each time, up to the longest."""
 LONG = 0.05
 """Seconds of a generation in which handing work over does not matter: all threads are used."""
-GAIN = 1.02
+GAIN = 1.05
 """How many times faster all threads must be to be chosen; below this it may be noise."""
 
 
