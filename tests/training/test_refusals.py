@@ -91,6 +91,7 @@ def test_arguments_are_refused_by_name(data, arguments, error, message):
         evolve(**data, **SMALL | arguments)
 
 
+@pytest.mark.filterwarnings("ignore")  # of the overflow, and of nothing better than the first
 @pytest.mark.parametrize("variant", ["LECCDE", "LEDE"])
 def test_a_network_that_has_overflowed_is_not_kept(data, variant):
     """With an F of 10 weights grow until nothing but NaN comes out, which is no better."""

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from statistics import median
 
 from coevo.core.hooks import Hook
-from coevo.core.search import Search
+from coevo.core.loop import SearchLoop
 from coevo.runtime import threads
 
 N_TRIES = 5
@@ -37,12 +37,12 @@ class ThreadChoice(Hook):
         self._schedule = schedule(n_threads)
         self._seconds = 0.0
 
-    def begin(self, search: Search) -> None:
+    def begin(self, search: SearchLoop) -> None:
         """Begin on all threads."""
         self._seconds = search.state.seconds
         threads.use(next(self._schedule))
 
-    def after_generation(self, search: Search) -> None:
+    def after_generation(self, search: SearchLoop) -> None:
         """Set the number of threads for the next generation."""
         seconds = search.state.seconds - self._seconds
         self._seconds = search.state.seconds
