@@ -393,7 +393,7 @@ class Settings:
         crossover_rate, n_individuals = resolved.crossover_rate, int(resolved.population_size)
         critical = math.sqrt((1 - float(crossover_rate) / 2) / n_individuals)
         ratio = 2.4 if is_regression else 1.05
-        resolved = resolved._choose(scale_factor=round(ratio * critical, 3))
+        resolved = resolved._choose(scale_factor=max(0.001, round(ratio * critical, 3)))
         if size is None:
             return resolved
         n_evaluations = 400 * 2 * n_individuals * size.n_neurons
