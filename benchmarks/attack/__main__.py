@@ -2,7 +2,7 @@
 
     PYTHONPATH=benchmarks python -m attack
 
-The seed is drawn anew each time, and is in the results.
+The seed is drawn anew each time, and is in the results. `--only` tries some parts anew.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ def run_part(part: str, seconds: float, seed: int) -> dict[str, Any]:
     return found
 
 
-def make_report(found: dict[str, dict[str, Any]], seconds: float, seed: int) -> str:
+def make_report(found: dict[str, dict[str, Any]]) -> str:
     from machine import describe_machine  # noqa: PLC0415 - slow to import
 
-    lines = ["| attack | tried | broke |", "|---|---|---|"]
+    lines = ["| attack | seconds | tried | broke |", "|---|---|---|---|"]
     for part, result in found.items():
         tried = ", ".join(f"{count:,} {name}" for name, count in result["counts"].items())
-        lines.append(f"| {part} | {tried} | {len(result['broken'])} |")
+        lines.append(f"| {part} | {result['seconds']} | {tried} | {len(result['broken'])} |")
     broken = [f"- {part}: {line}" for part, result in found.items() for line in result["broken"]]
     if broken:
         lines += ["", "## What broke", "", *broken]
-    lines += ["", f"`make attack` ({seconds:.0f} seconds, seed {seed}). {describe_machine()}"]
+    lines += ["", f"`make attack`; the seeds are in attack.json. {describe_machine()}"]
     return "\n".join(lines) + "\n"
 
 
@@ -82,6 +82,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=300, help="for all parts together")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--part", choices=list(PARTS), help="only this one, as JSON on stdout")
+    parser.add_argument(
+        "--only", nargs="*", choices=list(PARTS), default=list(PARTS),
+        help="try only these anew and keep the rest of attack.json",
+    )  # fmt: skip
     arguments = parser.parse_args()
     if arguments.part:
         with tempfile.TemporaryDirectory() as folder:
@@ -89,13 +93,18 @@ def main() -> int:
             tally = attack(arguments.seconds, arguments.seed, Path(folder))
         print(json.dumps({"counts": dict(tally.counts), "broken": tally.broken}))
         return 0
-    total, found = sum(share for *_, share in PARTS.values()), {}
-    for part, (*_, share) in PARTS.items():
-        found[part] = run_part(part, arguments.seconds * share / total, arguments.seed)
+    total, kept = sum(share for *_, share in PARTS.values()), RESULTS / "attack.json"
+    is_new = len(arguments.only) == len(PARTS)
+    found = {} if is_new else json.loads(kept.read_text(encoding="utf-8"))["parts"]
+    for part in arguments.only:
+        share = PARTS[part][-1]
+        seconds = arguments.seconds * share / total
+        found[part] = run_part(part, seconds, arguments.seed)
+        found[part] |= {"seconds": round(seconds), "seed": arguments.seed}
         print(f"{part}: {found[part]['counts']}, {len(found[part]['broken'])} broken", flush=True)
-    content = {"seconds": arguments.seconds, "seed": arguments.seed, "parts": found}
-    (RESULTS / "attack.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    report = make_report(found, arguments.seconds, arguments.seed)
+    content = {"parts": found}
+    kept.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    report = make_report(found)
     (RESULTS / "attack.md").write_text(report, encoding="utf-8")
     print(report)
     return int(any(result["broken"] for result in found.values()))
