@@ -11,7 +11,7 @@ from typing import Any
 def check_name(argument: str, value: object, known: Iterable[str]) -> None:
     """Raise unless `value` is one of the `known` names."""
     names = list(known)
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         raise ValueError(f"{argument}={value!r} is unknown; choose one of {', '.join(names)}")
 
 

@@ -99,6 +99,13 @@ def test_a_training_that_comes_to_nothing_leaves_nothing(house, coevo, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_network_that_cannot_fit_in_memory_gets_one_line(house, coevo, assert_one_line):
+    folder, _, _ = house
+    done = coevo("train", folder / "shop.csv", "--target", "bought",
+                 "--hidden-layer-sizes", "1000000000")  # fmt: skip
+    assert_one_line(done, "the search needs at least")
+
+
 @pytest.mark.parametrize(
     ("content", "words", "message"),
     [

@@ -143,7 +143,11 @@ def test_clones_are_alike_and_nothing_is_checked_before_fit(estimator):
         ("max_evaluations", 10**400), ("max_seconds", 10**400), ("hidden_layer_sizes", (10**30,)),
         ("callbacks", 3), ("callbacks", print), ("callbacks", [3]), ("callbacks", "print"),
         ("checkpoint", ""), ("checkpoint", 3), ("initial_range", 1e39),
-        ("initial_range", (1.0, 1e39)),
+        ("initial_range", (1.0, 1e39)), ("dtype", "x"), ("dtype", 3), ("dtype", []),
+        ("validation_fitness", 3), ("validation_fitness", "good"), ("validation_fitness", pd.NA),
+        ("class_weight", pd.NA), ("class_weight", np.ones(2)), ("verbose", pd.NA),
+        ("verbose", np.ones(2)), ("callbacks", np.array(2)), ("checkpoint", "\ud800"),
+        ("decomposition", [None]), ("decomposition", [1, "a"]), ("scale_factor", 1e30),
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(iris, argument, value):

@@ -241,6 +241,10 @@ def test_an_absurd_size_takes_no_memory(path):
         ("extensions.shade.places", lambda a: a - 1000),
         ("extensions.shade.places", lambda a: a.astype(float)),
         ("extensions.shade.scale_factors", lambda a: a[:, 1:]),
+        ("extensions.shade.scale_factors", lambda a: a.astype(np.int64)),
+        ("extensions.shade.scale_factors", lambda a: a * np.nan),
+        ("extensions.shade.crossover_rates", lambda a: a + np.inf),
+        ("extensions.shade.crossover_rates", lambda a: -a - 1),
     ],
 )
 def test_extensions_whose_memory_makes_no_sense_are_refused(path, data, name, change):

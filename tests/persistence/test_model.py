@@ -191,6 +191,8 @@ def test_what_cannot_come_back_is_not_saved(path, arguments, error, message):
 
 def test_genotypes_that_do_not_fit_are_not_saved(path):
     network = make_network()
+    with pytest.raises(TypeError, match=r"network must be a coevo\.Network, got dict"):
+        model.save(path, {})
     with pytest.raises(TypeError, match="float32 or float64, not int64"):
         model.save(path, Network(network.architecture, np.zeros(38, dtype=np.int64)))
     with pytest.raises(ValueError, match="has 43 genes, the genotype has shape"):

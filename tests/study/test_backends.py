@@ -2,11 +2,13 @@
 
 import os
 import signal
+import sys
+from types import SimpleNamespace
 
 import pytest
 
 from coevo.study import read_plan
-from coevo.study.backends import Processes, choose_backend
+from coevo.study.backends import Processes, _wait_for_end, choose_backend
 
 
 def test_dead_process_is_a_result_of_its_run(monkeypatch):
@@ -19,6 +21,35 @@ def test_dead_process_is_a_result_of_its_run(monkeypatch):
     results = list(Processes(2).perform(lambda: next(tasks, None)))
     assert sorted(run.key for run, _ in results) == sorted(run.key for run in runs)
     assert [result for _, result in results] == [None] * 3
+
+
+class FakeWindows:
+    """The calls by which Windows waits for a process; each is noted."""
+
+    SYNCHRONIZE, INFINITE = 2**20, 2**32 - 1
+
+    def __init__(self, has_ended):
+        self.has_ended, self.calls = has_ended, []
+
+    def OpenProcess(self, access, inherits, process):  # noqa: N802 - Windows' own name
+        self.calls.append((access, inherits, process))
+        if self.has_ended:
+            raise OSError(22, "The parameter is incorrect", None, 87)
+        return 5
+
+    def WaitForSingleObject(self, handle, milliseconds):  # noqa: N802
+        self.calls.append((handle, milliseconds))
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_on_windows_a_worker_waits_for_its_parents_end(monkeypatch, has_ended):
+    """There a process's parent keeps its number after it has ended."""
+    windows = FakeWindows(has_ended)
+    monkeypatch.setitem(sys.modules, "_winapi", windows)
+    monkeypatch.setattr("coevo.study.backends.os", SimpleNamespace(name="nt"))
+    _wait_for_end(77)
+    opened = (windows.SYNCHRONIZE, False, 77)
+    assert windows.calls == ([opened] if has_ended else [opened, (5, windows.INFINITE)])
 
 
 def test_missing_scheduler_is_named():

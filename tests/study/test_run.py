@@ -41,6 +41,8 @@ def test_key_tells_apart_runs_on_data_that_were_scaled_differently(monkeypatch):
         ({"seconds": -1.0}, "seconds must be at least 0"),
         ({"history": np.zeros((3, 2))}, "history must have 6 columns"),
         ({"trace": np.zeros(4)}, "trace must have 4 columns"),
+        ({"evaluations": 10**30}, "evaluations must be at most"),
+        ({"generations": -1}, "generations must be at least 0"),
     ],
 )
 def test_outcome_that_cannot_be_is_refused(outcome, change, message):

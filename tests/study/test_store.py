@@ -182,6 +182,39 @@ def test_damaged_store_is_told_as_such(tmp_path, outcome):
         store.records()
 
 
+def test_store_that_is_only_read_is_not_changed(tmp_path, outcome):
+    path = tmp_path / "runs.sqlite"
+    with Store(path) as store:
+        store.enrol(RUNS)
+        store.finish(store.claim(KEYS, "me", 60), outcome, "me")
+    before = path.read_bytes()
+    with Store(path) as store:
+        store.records()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("column", ["crashes", "error", "versions", "stop_reason"])
+def test_store_without_one_of_its_columns_is_refused(tmp_path, column):
+    path = tmp_path / "runs.sqlite"
+    with Store(path) as store:
+        store.enrol(RUNS)
+        store._write(f"ALTER TABLE runs RENAME COLUMN {column} TO other")
+    with pytest.raises(StoreError, match="is no store of runs"):
+        Store(path)
+
+
+def test_damage_is_found_before_anything_is_written(tmp_path, outcome):
+    path = tmp_path / "runs.sqlite"
+    with Store(path) as store:
+        store.enrol(read_plan("paper").runs)
+    content = bytearray(path.read_bytes())
+    content[-4096:] = b"\xff" * 4096
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"runs.sqlite is damaged"):
+        Store(path)
+    assert path.read_bytes() == content
+
+
 @pytest.mark.parametrize(
     ("column", "content"),
     [

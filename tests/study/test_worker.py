@@ -1,12 +1,15 @@
 """One run: the same result each time, traced or not, whatever its checkpoint file holds."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
+from coevo.persistence.container import pack
 from coevo.study import read_plan
 from coevo.study.checkpoints import CheckpointFolder
+from coevo.study.trace import Trace
 from coevo.study.worker import attempt, perform
 
 
@@ -68,10 +71,8 @@ def test_run_that_another_process_still_does_is_done_without_a_checkpoint(tmp_pa
     real, calls = module.evolve, []
 
     def inner(*arguments, **options):
-        calls.append("checkpoint" in options)
-        if (
-            len(calls) == 1
-        ):  # while the first one holds the lock, another process takes the run over
+        calls.append(options["checkpoint"] is not None)
+        if len(calls) == 1:  # while it holds the lock, another process takes the run over
 
             def take_over(search):
                 if search.state.generation == 1:
@@ -86,17 +87,74 @@ def test_run_that_another_process_still_does_is_done_without_a_checkpoint(tmp_pa
     assert calls == [True, True, False, False]
 
 
+def test_folder_that_another_process_removes_is_made_again(tmp_path, run, monkeypatch):
+    """It does so when it has found it empty: after the folder was made, before it was used."""
+    import coevo.study.worker as module
+
+    real, path = module.evolve, tmp_path / "runs.sqlite.checkpoints" / "run.checkpoint"
+    removals = iter([path.parent.rmdir])
+
+    def evolve_later(*arguments, **options):
+        for remove in removals:
+            remove()
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(module, "evolve", evolve_later)
+    assert is_same(perform(run, 1, path), perform(run))
+
+
 def test_errors_are_one_line(tmp_path, run):
     failure = attempt(replace(run, dataset="IRIS"))
     assert failure.error.startswith("ValueError: data set='IRIS' is unknown")
     assert "Traceback" in failure.traceback
 
 
-def test_only_evolved_untraced_runs_in_files_have_checkpoints(tmp_path, write_plan):
+class PowerCut(BaseException):
+    """Ends a run without a result, an error or a last checkpoint."""
+
+
+@pytest.mark.parametrize("harm", [None, "missing", "cut", "foreign"])
+def test_traced_run_goes_on_with_its_trace(tmp_path, write_plan, monkeypatch, harm):
+    import coevo.study.worker as module
+
+    monkeypatch.setattr(module, "Trace", partial(Trace, capacity=4))  # thinned out again and again
+    run = read_plan(write_plan(tmp_path)).runs[0]
+    run = replace(run, settings=run.settings | {"max_evaluations": 7000})
+    assert run.traces
+    whole = perform(run)
+    real, cuts = module.evolve, [3, 7, 13]
+    path = tmp_path / "run.checkpoint"
+
+    def cut_off(*arguments, **options):
+        def pull_the_plug(search):
+            if cuts and search.state.generation == cuts[0]:
+                del cuts[0]
+                raise PowerCut
+
+        options["checkpoint"].every_generations = 2
+        return real(*arguments, **options | {"callbacks": [*options["callbacks"], pull_the_plug]})
+
+    monkeypatch.setattr(module, "evolve", cut_off)
+    while cuts:
+        with pytest.raises(PowerCut):
+            perform(run, 1, path)
+    beside = tmp_path / "run.checkpoint.trace"
+    if harm == "missing":
+        beside.unlink()
+    elif harm == "cut":
+        beside.write_bytes(beside.read_bytes()[:-5])
+    elif harm == "foreign":
+        beside.write_bytes(pack({"rows": np.zeros((2, 3)), "stride": np.array(0)}, {}))
+    resumed = perform(run, 1, path)
+    assert is_same(resumed, whole)
+    np.testing.assert_array_equal(resumed.trace, whole.trace)
+
+
+def test_only_evolved_runs_in_files_have_checkpoints(tmp_path, write_plan):
     traced, plain, backprop, *_ = read_plan(write_plan(tmp_path)).runs
     folder = CheckpointFolder(str(tmp_path / "runs.sqlite"))
     assert folder.path_of(plain).parent == tmp_path / "runs.sqlite.checkpoints"
-    assert folder.path_of(traced) is None
+    assert folder.path_of(traced).parent == tmp_path / "runs.sqlite.checkpoints"
     assert folder.path_of(backprop) is None
     assert CheckpointFolder(":memory:").path_of(plain) is None
 
@@ -109,4 +167,5 @@ def test_checkpoints_of_other_versions_are_not_found(tmp_path, run, monkeypatch)
     before.parent.mkdir()
     before.touch()
     folder.remove(run)  # also those of other versions
+    folder.close()
     assert not before.parent.exists()

@@ -176,7 +176,7 @@ def test_bad_data_is_named(data, position, value, message):
         ({"decay": "much"}, TypeError, "decay must be a number, got 'much'"),
         ({"crossover_rate": -0.1}, ValueError, "crossover_rate must be at least 0 and at most 1"),
         ({"crossover_rate": float("nan")}, ValueError, "crossover_rate must be at least 0"),
-        ({"scale_factor": 0}, ValueError, "scale_factor must be above 0, got 0"),
+        ({"scale_factor": 0}, ValueError, "scale_factor must be above 0 and at most 100.0, got 0"),
         ({"initial_range": float("inf")}, ValueError, "initial_range must be above 0 .*got inf"),
         ({"initial_range": (1, 2, 3)}, ValueError, "must be one number or 2, .* got 3"),
         ({"initial_range": (1, -2)}, ValueError, r"initial_range\[1\] must be above 0 .*got -2"),

@@ -71,11 +71,44 @@ def test_targets_that_cannot_be_squared_are_refused(data):
             r"initial_range must be above 0 and at most 3.4e\+38",
         ),
         ({"initial_range": 10**400}, ValueError, "initial_range must be above 0 and at most"),
+        ({"population_size": 2**31}, MemoryError, "population_size=2147483648"),
+        ({"callbacks": np.array(2)}, TypeError, "callbacks must be a list of functions"),
+        ({"activation": np.ones(2)}, ValueError, "activation=.* is unknown"),
+        ({"representative": pd.NA}, ValueError, "representative=<NA> is unknown"),
+        ({"scale_initial_range": np.ones(2)}, TypeError, "scale_initial_range must be True or"),
+        ({"scale_factor": pd.NA}, TypeError, "scale_factor must be a number, got <NA>"),
+        ({"scale_factor": 1e30}, ValueError, "scale_factor must be above 0 and at most 100"),
+        ({"crossover_rate": np.ones(2)}, TypeError, "crossover_rate must be a number"),
+        ({"fitness": np.ones(2)}, ValueError, "fitness=.* is unknown"),
+        ({"decomposition": [None]}, ValueError, r"decomposition\[0\] must be a non-empty"),
+        ({"decomposition": [[1, [2]]]}, ValueError, r"decomposition\[0\] is no array"),
+        ({"decomposition": np.ones(2)}, ValueError, r"decomposition\[0\] must be a non-empty"),
+        ({"checkpoint": "\ud800"}, ValueError, "checkpoint=.* cannot be the name of a file"),
+        ({"checkpoint": "a\0b"}, ValueError, "checkpoint=.* cannot be the name of a file"),
     ],
 )
 def test_arguments_are_refused_by_name(data, arguments, error, message):
     with pytest.raises(error, match=message):
         evolve(**data, **SMALL | arguments)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the overflow, and of nothing better than the first
+@pytest.mark.parametrize("variant", ["LECCDE", "LEDE"])
+def test_a_network_that_has_overflowed_is_not_kept(data, variant):
+    """With an F of 10 weights grow until nothing but NaN comes out, which is no better."""
+    result = evolve(
+        **data, **SMALL | {"max_generations": 400, "variant": variant}, fitness="cross_entropy",
+        population_size=8, scale_factor=10.0, max_evaluations=None,
+    )  # fmt: skip
+    latest = result.history.columns()["validation_fitness"]
+    assert np.isfinite(result.network.genotype).all()
+    assert result.validation_fitness == np.nanmax(result.history.columns()["best_validation"])
+    assert np.isfinite([result.train_fitness, result.validation_fitness]).all()
+    assert variant == "LEDE" or np.isnan(latest).any()  # it does come to that
+
+
+def test_a_large_whole_number_is_an_initial_range(data):
+    assert evolve(**data, **SMALL, initial_range=10**30).generations == 2
 
 
 def test_a_wide_initial_range_needs_a_wide_dtype(data):

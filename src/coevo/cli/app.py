@@ -34,7 +34,7 @@ COMMANDS = {
 
 # What typer raises for wrong options; which module keeps its parent class depends on the version.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-_USERS_TO_MEND = (ValueError, TypeError, OSError, ImportError)
+_USERS_TO_MEND = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
 class Group(TyperGroup):

@@ -165,6 +165,9 @@ def find_decomposition(given: Any) -> Given:
             f"decomposition must be one of {', '.join(NAMES)}, or a list of arrays of gene "
             f"indices, got {given!r}"
         )
+    else:
+        _find_groups(given)
+        given = list(given)  # which, unlike an array, can be compared with a name
     chosen: Given = given
     return chosen
 
@@ -259,19 +262,30 @@ def _cut(
     return Decomposition("random", groups, sizes, layer_of_gene, layer_inputs, order)
 
 
-def _check_groups(
-    given: Sequence[Sequence[int] | Array], architecture: Architecture
-) -> list[Genes]:
-    """Turn the user's gene lists into groups, once they are known to be a partition."""
+def _find_groups(given: Sequence[Any] | Array) -> list[Array]:
+    """Return the user's gene lists as arrays of integers."""
     if len(given) == 0:
         raise ValueError("decomposition must hold at least one group of gene indices")
-    groups = [np.asarray(group) for group in given]
-    for position, group in enumerate(groups):
+    groups = []
+    for position, genes in enumerate(given):
+        try:
+            group = np.asarray(genes)
+        except (TypeError, ValueError) as error:  # a ragged list
+            raise ValueError(f"decomposition[{position}] is no array: {error}") from None
         if group.ndim != 1 or group.size == 0 or not np.issubdtype(group.dtype, np.integer):
             raise ValueError(
                 f"decomposition[{position}] must be a non-empty one-dimensional array of integers, "
                 f"got dtype {group.dtype} and shape {group.shape}"
             )
+        groups.append(group)
+    return groups
+
+
+def _check_groups(
+    given: Sequence[Sequence[int] | Array], architecture: Architecture
+) -> list[Genes]:
+    """Turn the user's gene lists into groups, once they are known to be a partition."""
+    groups = _find_groups(given)
     n_genes = architecture.n_genes
     indices = np.concatenate(groups)
     outside = indices[(indices < 0) | (indices >= n_genes)]

@@ -78,9 +78,13 @@ class CallbackHook(Hook):
 
 def check_callbacks(given: Any) -> list[Hook | Callback]:
     """Return a user's callbacks as a list, or say that they are none."""
+    message = f"callbacks must be a list of functions of the search, got {given!r}"
     if not isinstance(given, Iterable) or isinstance(given, str | bytes):
-        raise TypeError(f"callbacks must be a list of functions of the search, got {given!r}")
-    callbacks = list(given)
+        raise TypeError(message)
+    try:
+        callbacks = list(given)
+    except TypeError:  # an array without an axis, say
+        raise TypeError(message) from None
     for callback in callbacks:
         as_hook(callback)
     return callbacks

@@ -228,6 +228,8 @@ class Search(SearchLoop):
     def _remember(self, replaced: list[int], validations: Array, before: Array) -> None:
         """Keep the global solution that validated best, if it is strictly better than any before.
 
+        One whose fitness is NaN or whose weights have overflowed is not kept.
+
         Parameters
         ----------
         replaced
@@ -238,15 +240,19 @@ class Search(SearchLoop):
             The global solution before the first change.
         """
         state = self.state
+        validations = np.where(np.isnan(validations), -np.inf, validations)
         if len(validations) == 0 or validations.max() <= state.best_validation:  # 42
             return
         first_best = int(validations.argmax())
-        state.best_validation = float(validations[first_best])  # 44
-        state.best_generation = state.generation
-        state.best_network[:] = before  # 43
+        network = before.copy()
         for i in replaced[: first_best + 1]:
             genes = self.decomposition.groups[i]
-            state.best_network[genes] = state.global_solution[genes]
+            network[genes] = state.global_solution[genes]
+        if not np.isfinite(network).all():
+            return
+        state.best_network[:] = network  # 43
+        state.best_validation = float(validations[first_best])  # 44
+        state.best_generation = state.generation
 
     # ------------------------------------------------------------------------- for extensions
 

@@ -36,6 +36,8 @@ _EVOLUTIONARY = frozenset({
     "crossover_rate", "control", "representative", "sampling_rounds", "extensions",
 })  # fmt: skip
 """Settings that only differential evolution has, or that smoothing has one value for."""
+LARGEST_SCALE_FACTOR = 100.0
+"""F is about 0.1 to 2; with an F of some magnitudes more, weights overflow in a few generations."""
 
 MOVED = {
     "group_size": "decomposition__size",
@@ -158,7 +160,8 @@ class Settings:
     dtype
         float32 or float64, for data, weights and pre-activations.
     n_threads
-        Number of threads; None for as many as NumPy's matrix products use.
+        Number of threads, on which the result does not depend. None for as many as NumPy's matrix
+        products use, or for one where that is found to be faster while the search runs.
     seed
         Seed of all random numbers; None for a different run each time.
     """
@@ -205,7 +208,7 @@ class Settings:
         check_name("dtype", self.dtype, DTYPES)
         for flag in ("limited_evaluation", "reshuffle_batches"):
             check_flag(flag, getattr(self, flag))
-        if self.scale_initial_range != AUTO:
+        if not is_auto(self.scale_initial_range):
             check_flag("scale_initial_range", self.scale_initial_range)
         self._check_numbers()
         self._check_initial_range()
@@ -216,20 +219,20 @@ class Settings:
         object.__setattr__(self, name, value)
 
     def _check_numbers(self) -> None:
-        if self.batch_size != AUTO:
+        if not is_auto(self.batch_size):
             check_integer("batch_size", self.batch_size, 1)
-        if self.population_size != AUTO:
+        if not is_auto(self.population_size):
             self._check_population_size("population_size", self.population_size)
         check_integer("sampling_rounds", self.sampling_rounds, 1)
         check_real("decay", self.decay, 0, 1)
-        if self.scale_factor != AUTO:
-            check_real("scale_factor", self.scale_factor, 0, above=True)
-        if self.crossover_rate != AUTO:
+        if not is_auto(self.scale_factor):
+            check_real("scale_factor", self.scale_factor, 0, LARGEST_SCALE_FACTOR, above=True)
+        if not is_auto(self.crossover_rate):
             check_real("crossover_rate", self.crossover_rate, 0, 1)
         for count in ("max_generations", "patience", "n_threads"):
             if getattr(self, count) is not None:
                 check_integer(count, getattr(self, count), 1)
-        if self.max_evaluations is not None and self.max_evaluations != AUTO:
+        if not (self.max_evaluations is None or is_auto(self.max_evaluations)):
             check_integer("max_evaluations", self.max_evaluations, 1)
         if self.max_seconds is not None:
             check_real("max_seconds", self.max_seconds, 0, above=True)
@@ -239,7 +242,7 @@ class Settings:
             check_integer("seed", self.seed, 0, maximum=None)
 
     def _check_population_size(self, argument: str, size: Any) -> None:
-        strategy = find_strategy("rand/1") if self.strategy == AUTO else self.strategy
+        strategy = find_strategy("rand/1") if is_auto(self.strategy) else self.strategy
         check_integer(
             argument,
             size,
@@ -249,13 +252,13 @@ class Settings:
 
     def _check_initial_range(self) -> None:
         given = self.initial_range
-        if isinstance(given, str) and given == AUTO:
+        if is_auto(given):
             return
         widest = LARGEST[self.dtype]
         if not isinstance(given, Sequence) or isinstance(given, str):
             check_real("initial_range", given, 0, widest, above=True)
+            self._set("initial_range", float(given))
             return
-        self._set("initial_range", tuple(given))
         n_layers = len(self.hidden_layer_sizes) + 1
         if len(given) != n_layers:
             raise ValueError(
@@ -264,6 +267,7 @@ class Settings:
             )
         for layer, width in enumerate(given):
             check_real(f"initial_range[{layer}]", width, 0, widest, above=True)
+        self._set("initial_range", tuple(map(float, given)))
 
     def _check_smoothing(self) -> None:
         """Check what the strategy smoothing asks of the other settings."""
@@ -294,14 +298,14 @@ class Settings:
                 )
             if isinstance(extension, PopulationReduction):
                 self._check_population_size("final_size", extension.final_size)
-                size = _POPULATION_SIZE if self.population_size == AUTO else self.population_size
+                size = _POPULATION_SIZE if is_auto(self.population_size) else self.population_size
                 if extension.final_size > int(size):
                     raise ValueError(
                         f"final_size={extension.final_size} must be at most "
                         f"population_size={size}: subpopulations can only shrink"
                     )
             if isinstance(extension, BatchGrowth):
-                batch_size = _BATCH_SIZE if self.batch_size == AUTO else self.batch_size
+                batch_size = _BATCH_SIZE if is_auto(self.batch_size) else self.batch_size
                 if extension.final_size < int(batch_size):
                     raise ValueError(
                         f"final_size={extension.final_size} must be at least "
@@ -389,7 +393,7 @@ class Settings:
         crossover_rate, n_individuals = resolved.crossover_rate, int(resolved.population_size)
         critical = math.sqrt((1 - float(crossover_rate) / 2) / n_individuals)
         ratio = 2.4 if is_regression else 1.05
-        resolved = resolved._choose(scale_factor=round(ratio * critical, 3))
+        resolved = resolved._choose(scale_factor=max(0.001, round(ratio * critical, 3)))
         if size is None:
             return resolved
         n_evaluations = 400 * 2 * n_individuals * size.n_neurons

@@ -202,7 +202,7 @@ class SmoothedSearch(SearchLoop):
         """Measure the global solution on the validation set, and keep it if it is the best."""
         state = self.state
         validation = float(self.evaluator.validate_networks(state.global_solution[np.newaxis])[0])
-        if validation > state.best_validation:
+        if validation > state.best_validation and np.isfinite(state.global_solution).all():
             state.best_validation, state.best_generation = validation, state.generation
             state.best_network[:] = state.global_solution
         return validation

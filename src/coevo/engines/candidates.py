@@ -101,7 +101,7 @@ class StagedCandidates:
         def work(start: int, stop: int) -> None:
             self.prepare(self.held[start:stop])
 
-        threads.share_out(work, len(self.held), self._grain(), evenly=False)
+        threads.share_ranges(work, threads.cut(range(len(self.held)), self._grain()))
 
     def make_room(self, i: int) -> None:
         """Have the buffer hold subpopulation i and as many after it as fit."""
@@ -115,9 +115,9 @@ class StagedCandidates:
         shape = (n_held, n_candidates, self._below.shape[1])
         self.array = self._buffer[: math.prod(shape)].reshape(shape)
 
-    def cut_ahead(self) -> list[range]:
+    def cut(self) -> list[range]:
         """Cut those that have room into ranges that are worth a product each."""
-        return threads.cut_ahead(self.held, self._grain())
+        return threads.cut(self.held, self._grain())
 
     def prepare(self, neighbours: range) -> None:
         """Compute the pre-activations of some subpopulations that have room in the buffer."""

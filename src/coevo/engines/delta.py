@@ -290,7 +290,7 @@ class DeltaEvaluator(FullPassEvaluator):
             else:
                 staged.make_room(start)
                 sweep = partial(self._sweep_held, contest)
-                threads.prepare_ahead(staged.prepare, sweep, staged.cut_ahead())
+                threads.prepare_ahead(staged.prepare, sweep, staged.cut())
             start = staged.held.stop
 
     def _sweep_held(self, contest: Contest, neighbours: range) -> None:

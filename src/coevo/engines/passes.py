@@ -88,8 +88,8 @@ class FullPassEvaluator(BaseEvaluator):
         fitness = np.empty(len(networks))
 
         def work(first: int, last: int) -> None:
-            for start in range(first, last, step):
-                here = slice(start, min(start + step, last))
+            for start in range(first * step, last * step, step):
+                here = slice(start, start + step)
                 matrices = self._architecture.matrices(networks[here])[first_layer:]
                 outputs = self._run(matrices, below.inputs.T)
                 fitness[here] = measure_outputs(self._metric, outputs, below)
@@ -100,9 +100,11 @@ class FullPassEvaluator(BaseEvaluator):
                 fitness[j] = self._metric(outputs, below.targets, below.weights)
 
         size = max(layer.n_neurons for layer in layers) * len(below)
-        threads.share_out(
-            work if self._is_compiled else work_plainly, len(networks), grain=1 + _GRAIN // size
-        )
+        if self._is_compiled:  # whole blocks, as a product's rounding depends on its shape
+            n_blocks = -(-len(networks) // step)
+            threads.share_out(work, n_blocks, grain=1 + _GRAIN // (size * step))
+        else:
+            threads.share_out(work_plainly, len(networks), grain=1 + _GRAIN // size)
         return fitness
 
     def _run(self, matrices: Sequence[Array], activations: Array) -> Array:

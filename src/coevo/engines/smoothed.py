@@ -158,7 +158,8 @@ class SmoothedEvaluator(BatchedEvaluator):
                     kernels.find_slopes_from_outputs(fitness, moved, width, into)
 
         size = 2 * self._architecture.n_neurons * outputs.size
-        threads.share_out(work, len(pieces), grain=1 + len(pieces) * _GRAIN // size, evenly=False)
+        grain = 1 + len(pieces) * _GRAIN // size
+        threads.share_ranges(work, threads.cut(range(len(pieces)), grain))
         return slopes
 
     def _cut(self, layer: int, n_instances: int) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ from coevo.core.loop import Callback, SearchLoop
 from coevo.core.metrics import Metric
 from coevo.core.network import Architecture, Network
 from coevo.core.responses import Responses
-from coevo.core.settings import COMPONENTS, MOVED, Settings
+from coevo.core.settings import COMPONENTS, DTYPES, MOVED, Settings
 from coevo.core.smoothing import Smoothing, is_auto
 from coevo.estimators.callbacks import (
     CallbackSupportMixin,
@@ -271,6 +271,9 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         """Check the arguments that are no settings; those check themselves."""
         for flag in ("scale_inputs", "warm_start", "resume"):
             check_flag(flag, getattr(self, flag))
+        if not isinstance(self.verbose, Integral | np.bool_):
+            raise TypeError(f"verbose must be True, False or a whole number, got {self.verbose!r}")
+        check_name("dtype", self.dtype, DTYPES)  # the data are converted before settings are made
         check_integer("generations_per_batch", self.generations_per_batch, 1)
         check_real("validation_fraction", self.validation_fraction, 0, 1)
         if self.validation_fraction == 1:

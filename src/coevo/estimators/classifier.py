@@ -172,7 +172,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
             for label, weight in self.class_weight.items():
                 check_real(f"class_weight[{label!r}]", weight, 0)
             return np.array([self.class_weight.get(c, 1.0) for c in self.classes_.tolist()])
-        if self.class_weight != "balanced":
+        if not (isinstance(self.class_weight, str) and self.class_weight == "balanced"):
             raise ValueError(
                 f'class_weight must be a dictionary, "balanced" or None, got {self.class_weight!r}'
             )

@@ -2,8 +2,8 @@
 
 A checkpoint holds all that a search carries from one generation to the next, and the fingerprint of
 its run: settings, digests of the data, engine. A run that is killed at any moment and resumed ends
-with the same network, history and counts as one that was never stopped, on the same machine with
-the same number of threads. Only the time it took differs.
+with the same network, history and counts as one that was never stopped, on the same machine and any
+number of threads. Only the time it took differs.
 
 The file: 8 bytes of magic, the format's version, the payload's length, a SHA-256 over everything
 else in the file, and the payload in the safetensors format. Reading it executes nothing. The

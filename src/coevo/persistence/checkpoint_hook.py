@@ -58,6 +58,12 @@ class Checkpoint(Hook):
             raise TypeError(f"checkpoint must be a path or None, got {path!r}")
         if not os.fspath(path):
             raise ValueError("checkpoint must not be empty: give the name of a file, or None")
+        try:
+            is_name = b"\0" not in os.fsencode(path)
+        except UnicodeEncodeError:
+            is_name = False
+        if not is_name:
+            raise ValueError(f"checkpoint={path!r} cannot be the name of a file")
         check_flag("resume", resume)
         if every_seconds is not None:
             check_real("every_seconds", every_seconds, 0)

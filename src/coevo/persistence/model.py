@@ -136,6 +136,8 @@ def save(
     preprocessing
         How the columns of a table become its inputs, as JSON values.
     """
+    if not isinstance(network, Network):
+        raise TypeError(f"network must be a coevo.Network, got {type(network).__name__}")
     architecture = network.architecture
     if network.genotype.dtype not in _DTYPES.values():
         raise TypeError(f"weights must be float32 or float64, not {network.genotype.dtype}")

@@ -28,6 +28,7 @@ Outcome = TypeVar("Outcome")
 _n_threads: ContextVar[int | None] = ContextVar("n_threads", default=None)
 LARGE_PRODUCT = 2**24
 """Multiplications worth waking another thread for: some tenths of a millisecond."""
+_LEAST_SIDE = 200  # rows or columns of a product below which it gets slow
 
 
 @cache
@@ -125,6 +126,11 @@ def limit(n_threads: int | None) -> Iterator[int]:
         _n_threads.reset(token)
 
 
+def use(n_threads: int) -> None:
+    """From now on share work out among so many threads, until the `limit` around this ends."""
+    _n_threads.set(n_threads)
+
+
 @contextmanager
 def limit_products(n_threads: int | None) -> Iterator[None]:
     """Let matrix products that others make, scikit-learn's say, use so many threads each."""
@@ -133,36 +139,40 @@ def limit_products(n_threads: int | None) -> Iterator[None]:
         yield
 
 
-def share_out(
-    work: Callable[[int, int], object], n_items: int, grain: int, *, evenly: bool = True
-) -> None:
-    """Call `work(start, stop)` for ranges that cover n_items; a core that is done takes the next.
+def share_out(work: Callable[[int, int], object], n_items: int, grain: int) -> None:
+    """Call `work(start, stop)` for ranges that cover n_items, one for each core.
+
+    Parameters
+    ----------
+    work
+        Does the items from start to stop; must be thread-safe and independent of order. What it
+        computes must not depend on where ranges end, as these depend on the number of threads.
+    n_items
+        How many there are.
+    grain
+        How many are worth beginning a range for.
+    """
+    n_parts = max(1, min(_n_threads.get() or 1, n_items // max(grain, 1)))
+    share_ranges(work, _cut_evenly(range(n_items), n_parts))
+
+
+def share_ranges(work: Callable[[int, int], object], ranges: Sequence[range]) -> None:
+    """Call `work(start, stop)` for each of some ranges; a core that is done takes the next.
 
     Parameters
     ----------
     work
         Does the items from start to stop; must be thread-safe and independent of order.
-    n_items
-        How many there are.
-    grain
-        How many are worth beginning a range for.
-    evenly
-        Whether each core gets one range. If not, large ranges come first and small ones last, so
-        that all end together though one may be slower than another, as on a busy machine.
+    ranges
+        In the order in which they are begun.
     """
-    n_threads = _n_threads.get() or 1
-    if evenly:
-        n_parts = max(1, min(n_threads, n_items // max(grain, 1)))
-        cuts = [part * n_items // n_parts for part in range(n_parts + 1)]
-        ranges = [range(*ends) for ends in pairwise(cuts)]
-    else:
-        ranges = cut_ahead(range(n_items), grain)
     untouched = iter(ranges)
 
     def work_on() -> None:
         for items in untouched:
             work(items.start, items.stop)
 
+    n_threads = _n_threads.get() or 1
     others = [_hand_over(work_on) for _ in range(min(n_threads, len(ranges)) - 1)]
     try:
         work_on()
@@ -196,7 +206,8 @@ def begin(work: Callable[[], Outcome], size: int) -> Callable[[], Outcome]:
 def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
     """Return the matrix product (m, n) of (m, k) and (k, n), its longer side shared out.
 
-    Each core rearranges all of the side that it shares, so that should be the smaller one.
+    Each core rearranges all of the side that it shares, so that should be the smaller one. Bit for
+    bit the same on any number of threads.
     """
     n_rows, n_columns = len(left), right.shape[1]
     if out is None:
@@ -209,9 +220,11 @@ def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
         np.matmul(left, right[:, start:stop], out=out[:, start:stop])
 
     if n_rows >= n_columns:
-        share_out(work_rows, n_rows, grain=1 + LARGE_PRODUCT // max(1, right.size))
+        grain = max(_LEAST_SIDE, LARGE_PRODUCT // max(1, right.size))
+        share_ranges(work_rows, cut(range(n_rows), grain))
     else:
-        share_out(work_columns, n_columns, grain=1 + LARGE_PRODUCT // max(1, left.size))
+        grain = max(_LEAST_SIDE, LARGE_PRODUCT // max(1, left.size))
+        share_ranges(work_columns, cut(range(n_columns), grain))
     return out
 
 
@@ -261,24 +274,15 @@ def prepare_ahead(
         wait(waiting)
 
 
-def cut_ahead(items: range, grain: int) -> list[range]:
-    """Cut items into ranges for several cores: large ones first, small ones to end together.
+def cut(items: range, grain: int) -> list[range]:
+    """Cut items into nearly equal ranges of at least `grain`.
 
-    Parameters
-    ----------
-    items
-        What to cut.
-    grain
-        The smallest range worth beginning.
+    The cuts do not depend on the number of threads: BLAS rounds products of other shapes
+    differently, and a run must have the same result on any number of threads.
     """
-    n_threads, grain = _n_threads.get() or 1, max(1, grain)
-    if n_threads == 1:
-        return [items]
-    ranges, start = [], items.start
-    while start < items.stop:
-        stop = start + max(grain, 2 * (items.stop - start) // (3 * n_threads))
-        if items.stop - stop < grain // 2:
-            stop = items.stop
-        ranges.append(range(start, stop))
-        start = stop
-    return ranges
+    return _cut_evenly(items, max(1, len(items) // max(1, grain)))
+
+
+def _cut_evenly(items: range, n_parts: int) -> list[range]:
+    ends = [items.start + part * len(items) // n_parts for part in range(n_parts + 1)]
+    return [range(*pair) for pair in pairwise(ends)]

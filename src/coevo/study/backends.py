@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -150,11 +150,22 @@ def _prepare_worker(parent: int) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
+        _wait_for_end(parent)
         os._exit(1)
 
     threading.Thread(target=watch, name="coevo-watch-parent", daemon=True).start()
+
+
+def _wait_for_end(parent: int) -> None:
+    """Return when this process's parent has ended."""
+    if os.name == "nt":  # there os.getppid() goes on naming a parent that has ended
+        winapi = importlib.import_module("_winapi")
+        with suppress(OSError):  # it has ended already
+            handle = winapi.OpenProcess(winapi.SYNCHRONIZE, False, parent)
+            winapi.WaitForSingleObject(handle, winapi.INFINITE)
+        return
+    while os.getppid() == parent:
+        time.sleep(0.5)
 
 
 def _attempt(run: Run, checkpoint: Path | None, n_threads: int) -> Outcome | Failure:

@@ -27,19 +27,21 @@ class CheckpointFolder:
         """Return the file for a run's checkpoint, None for a run that has none.
 
         The name contains a digest of the library versions, so that no run goes on under other
-        versions than it began with. Backpropagation is short, and a trace is not part of a
-        checkpoint.
+        versions than it began with. Backpropagation is short and has none.
         """
-        if self._folder is None or run.variant == BACKPROP or run.traces:
+        if self._folder is None or run.variant == BACKPROP:
             return None
         digest = hashlib.sha256(json.dumps(versions()).encode()).hexdigest()[:8]
         return self._folder / f"{run.key}-{digest}.checkpoint"
 
     def remove(self, run: Run) -> None:
-        """Remove all files of a run, and the folder with the last of them."""
-        if self._folder is None:
-            return
-        for path in self._folder.glob(f"{run.key}-*"):
-            path.unlink(missing_ok=True)
-        with suppress(OSError):  # there are others
-            self._folder.rmdir()
+        """Remove all files of a run."""
+        if self._folder is not None:
+            for path in self._folder.glob(f"{run.key}-*"):
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove the folder, if it is empty."""
+        if self._folder is not None:
+            with suppress(OSError):  # other processes' checkpoints are there, or it never was
+                self._folder.rmdir()

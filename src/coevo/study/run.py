@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from coevo._typing import Array
-from coevo._validation import check_real
+from coevo._validation import check_integer, check_real
 from coevo.core.history import Generation
 from coevo.datasets import INPUT_RANGES
 from coevo.study.migration import modernise
@@ -123,6 +123,9 @@ class Outcome:
         for name in ("train", "validation", "test"):
             check_real(name, getattr(self, name), 0, 1)
         check_real("seconds", self.seconds, 0)
+        check_integer("generations", self.generations, 0)
+        if self.evaluations is not None:
+            check_integer("evaluations", self.evaluations, 0)
         for name, array, width in (("history", self.history, _WIDTH), ("trace", self.trace, 4)):
             if array is not None and (array.ndim != 2 or array.shape[1] != width):
                 raise ValueError(f"{name} must have {width} columns, got shape {array.shape}")

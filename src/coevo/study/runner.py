@@ -129,6 +129,7 @@ class _Session:
                     if not progress.waiting:
                         time.sleep(min(1.0, self._lease / 4))
             finally:
+                self._checkpoints.close()
                 with suppress(StoreError):  # an error before this one matters more
                     self._store.release(self._owner)
 

@@ -40,10 +40,13 @@ CREATE TABLE IF NOT EXISTS runs (
 ) STRICT
 """
 _FORMAT = 2  # the file's user_version; 1 had no column crashes and other names of settings
-_FORMAT_1_COLUMNS = {"key", "run", "state", "owner", "lease", "attempts", "history", "ended"}
 _PLAIN_COLUMNS = (
     "train", "validation", "test", "evaluations", "generations", "seconds", "stop_reason",
 )  # fmt: skip
+_FORMAT_1_COLUMNS = {
+    "key", "dataset", "variant", "seed", "run", "state", "owner", "lease", "attempts", "versions",
+    "machine", "history", "trace", "error", "traceback", "ended", *_PLAIN_COLUMNS,
+}  # fmt: skip
 _MAX_ARRAY_BYTES = 2**26
 _REASONS = {
     "SQLITE_NOTADB": "is no store of runs",
@@ -119,9 +122,15 @@ class Store:
             raise
 
     def _prepare(self) -> None:
-        self._check_format()  # before anything is written: the file may be another program's
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        # Before anything is written: the file may be another program's, or damaged.
+        found = self._check_format()
+        (verdict,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise StoreError(f"{self.path} is damaged: {verdict}")
         self._connection.execute("PRAGMA synchronous = NORMAL")
+        if found == _FORMAT:
+            return
+        self._connection.execute("PRAGMA journal_mode = WAL")
         with self._transaction() as connection:
             if self._check_format() == 1:
                 self._update_format()
@@ -138,7 +147,8 @@ class Store:
             )
         tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
         columns = {row["name"] for row in self._connection.execute("PRAGMA table_info(runs)")}
-        if tables and not columns >= _FORMAT_1_COLUMNS:
+        needed = _FORMAT_1_COLUMNS | ({"crashes"} if found == _FORMAT else set())
+        if tables and not columns >= needed:
             raise StoreError(f"{self.path} is no store of runs: it has tables of another program")
         return int(found)
 

@@ -2,39 +2,66 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from coevo._typing import Array
+from coevo.core.hooks import Hook
 from coevo.core.loop import SearchLoop
 from coevo.core.network import Architecture, Network
 from coevo.datasets import Split
+from coevo.persistence.atomic import write_atomically
+from coevo.persistence.checkpoint import CheckpointError
+from coevo.persistence.container import FileFormatError, pack, unpack
 
 COLUMNS = ("evaluations", "train", "validation", "test")
 """The columns of a trace; accuracies are between 0 and 1."""
 
 
-class Trace:
-    """A callback that scores the global solution every few generations.
+class Trace(Hook):
+    """Scores the global solution every few generations.
 
     Like `coevo.core.history.History` it drops every second row when it is full, so a long run
-    costs little more than a short one. The search does not count the time of callbacks as its own.
+    costs little more than a short one. The search does not count the time of hooks as its own.
 
     Parameters
     ----------
     parts
         The data; the search itself never sees the test part.
+    path
+        File for the rows of a run that may have to be resumed. It is written after each row, so it
+        is never behind a checkpoint that is saved later in the same generation.
     capacity
         Maximum number of rows.
     """
 
-    def __init__(self, parts: Split, capacity: int = 256) -> None:
+    def __init__(self, parts: Split, path: Path | None = None, capacity: int = 256) -> None:
         self._parts = (parts.train, parts.validation, parts.test)
         self._classes = np.unique(parts.train.labels)
+        self._path = path
         self._capacity = capacity
         self._stride = 1
         self._rows: list[tuple[float, ...]] = []
 
-    def __call__(self, search: SearchLoop) -> None:
+    def begin(self, search: SearchLoop) -> None:
+        """Take over the rows up to the generation from which the search goes on.
+
+        Some of them may have been dropped after the checkpoint was saved. They would be dropped
+        again.
+        """
+        if self._path is None or search.state.generation == 0:
+            return
+        try:
+            _, arrays = unpack(self._path.read_bytes())
+            rows, self._stride = arrays["rows"], int(arrays["stride"])
+        except (OSError, FileFormatError, LookupError, TypeError) as error:
+            raise CheckpointError(f"the trace {self._path} cannot be read: {error}") from error
+        if rows.shape[1:] != (len(COLUMNS),) or self._stride < 1:
+            raise CheckpointError(f"the trace {self._path} is damaged")
+        self._rows = [tuple(row) for row in rows.tolist() if row[0] <= search.state.evaluations]
+
+    def after_generation(self, search: SearchLoop) -> None:
         """Score the global solution if this generation is one of those recorded."""
         state = search.state
         if state.generation % self._stride:
@@ -57,6 +84,9 @@ class Trace:
             for part in self._parts
         )
         self._rows.append((float(state.evaluations), *accuracies))
+        if self._path is not None:
+            arrays = {"rows": self.rows, "stride": np.array(self._stride)}
+            write_atomically(self._path, [pack(arrays, {})])
 
     @property
     def rows(self) -> Array:

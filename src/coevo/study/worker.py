@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import traceback
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
+from coevo._typing import Array
 from coevo.core.settings import Settings
 from coevo.core.stopping import StopReason
 from coevo.datasets import Dataset, Part, Split, load, split
@@ -35,15 +36,14 @@ def perform(run: Run, n_threads: int = 1, checkpoint: Path | None = None) -> Out
     run
         What to do.
     n_threads
-        Number of cores. The result depends on it only through the BLAS library's rounding.
+        Number of cores. The result of a search does not depend on it.
     checkpoint
         File to go on from, if it exists, and to write checkpoints to. The caller removes it.
     """
     parts = _split(run)
     if run.variant == BACKPROP:
         return train_by_backprop(run, parts, n_threads)
-    trace = Trace(parts) if run.traces else None
-    result = _evolve(run, parts, n_threads, trace, checkpoint)
+    result, trace = _evolve(run, parts, n_threads, checkpoint)
     if result.stop_reason is StopReason.INTERRUPTED:
         raise KeyboardInterrupt  # an interrupted search is not the run's result
 
@@ -61,42 +61,46 @@ def perform(run: Run, n_threads: int = 1, checkpoint: Path | None = None) -> Out
         seconds=result.seconds,
         stop_reason=str(result.stop_reason),
         history=result.history.rows,
-        trace=trace.rows if trace else None,
+        trace=trace,
         versions=versions(),
         machine=machine(n_threads),
     )
 
 
 def _evolve(
-    run: Run, parts: Split, n_threads: int, trace: Trace | None, checkpoint: Path | None
-) -> Result:
-    start = partial(
-        evolve,
-        parts.train.inputs,
-        parts.train.labels,
-        parts.validation.inputs,
-        parts.validation.labels,
-        Settings(**{**run.settings, "seed": run.seed, "n_threads": n_threads}),
-        callbacks=[trace] if trace else [],
-    )
-    if checkpoint is None:
-        return start()
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    run: Run, parts: Split, n_threads: int, checkpoint: Path | None
+) -> tuple[Result, Array | None]:
+    """Return the result, and the rows of the trace if the run has one."""
+    settings = Settings(**{**run.settings, "seed": run.seed, "n_threads": n_threads})
+    train, validation = parts.train, parts.validation
 
-    def resume() -> Result:
-        return start(
-            checkpoint=Checkpoint(checkpoint, resume=True, every_seconds=CHECKPOINT_SECONDS)
-        )
+    def start(path: Path | None) -> tuple[Result, Array | None]:
+        beside = None
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside = path.with_name(f"{path.name}.trace")
+        trace = Trace(parts, beside) if run.traces else None
+        result = evolve(
+            train.inputs, train.labels, validation.inputs, validation.labels, settings,
+            callbacks=[trace] if trace else [],
+            checkpoint=None if path is None
+            else Checkpoint(path, resume=True, every_seconds=CHECKPOINT_SECONDS),
+        )  # fmt: skip
+        return result, trace.rows if trace else None
 
     try:
-        return resume()
+        return start(checkpoint)
+    except FileNotFoundError:
+        # Another run has ended and its process has removed the folder, which was empty just then.
+        return start(checkpoint)
     except CheckpointInUseError:
         # The process that lost its lease on this run is still alive. Only one result is stored.
-        return start()
+        return start(None)
     except (CheckpointError, CheckpointMismatchError):
+        assert checkpoint is not None
         for path in checkpoint.parent.glob(f"{checkpoint.name}*"):
             path.unlink(missing_ok=True)
-        return resume()
+        return start(checkpoint)
 
 
 def attempt(run: Run, n_threads: int = 1, checkpoint: Path | None = None) -> Outcome | Failure:

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from coevo._typing import StrPath
-from coevo.core.hooks import check_callbacks
+from coevo.core.hooks import Hook, check_callbacks
 from coevo.core.loop import Callback
 from coevo.core.metrics import METRICS, Metric
 from coevo.core.network import Network
@@ -31,7 +31,7 @@ def evolve(
     *,
     variant: str | None = None,
     engine: str = "auto",
-    callbacks: Sequence[Callback] = (),
+    callbacks: Sequence[Hook | Callback] = (),
     checkpoint: StrPath | Checkpoint | None = None,
     resume: bool = False,
     initial_network: Network | None = None,

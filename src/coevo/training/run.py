@@ -36,6 +36,7 @@ from coevo.persistence.plain import plain_settings
 from coevo.runtime import memory, threads
 from coevo.training.result import Result
 from coevo.training.scorers import resolve_metric
+from coevo.training.thread_choice import ThreadChoice
 
 _MANY = 20  # generations after which a search should have moved
 
@@ -164,7 +165,9 @@ def run_search(
         settings = _extend_budget(settings, state)
     run = Run(settings, engine, evaluator, arguments, problem.named_arrays())
     with ExitStack() as stack:
-        stack.enter_context(threads.limit(settings.n_threads))
+        n_threads = stack.enter_context(threads.limit(settings.n_threads))
+        if settings.n_threads is None and n_threads > 1:
+            followers.append(ThreadChoice(n_threads))
         stack.enter_context(warnings.catch_warnings())
         for category in metric.ignored_warnings:
             warnings.simplefilter("ignore", category)
@@ -284,7 +287,10 @@ def _make_evaluator(
     evaluator = engine(*parts, metric, training, validation)
     if problem.validation_fitness is None:
         return evaluator
-    other = _find_metric(problem, problem.validation_fitness, validation)
+    has_weights = validation.weights is not None
+    other = resolve_metric(
+        problem.validation_fitness, problem.responses, has_weights, "validation_fitness"
+    )
     validator = BatchedEvaluator(*parts, other, validation, validation)
     return TwoMetricEvaluator(evaluator, validator, decomposition)
 

@@ -77,7 +77,9 @@ def _make_estimator(responses: Responses | None) -> Any:
     return estimator
 
 
-def resolve_metric(fitness: Any, responses: Responses, has_weights: bool) -> Metric:
+def resolve_metric(
+    fitness: Any, responses: Responses, has_weights: bool, argument: str = "fitness"
+) -> Metric:
     """Return the metric that a user's `fitness` stands for.
 
     Parameters
@@ -89,30 +91,34 @@ def resolve_metric(fitness: Any, responses: Responses, has_weights: bool) -> Met
         The classes, or the units of the targets.
     has_weights
         Whether the instances have weights, which a function must then take.
+    argument
+        What the user calls it.
     """
     task = "classification" if isinstance(responses, ClassResponses) else "regression"
     found = fitness
     if isinstance(fitness, str):
         found = (
-            _find_same(fitness, responses) or METRICS.get(fitness) or _find_by_name(fitness, task)
+            _find_same(fitness, responses)
+            or METRICS.get(fitness)
+            or _find_by_name(fitness, task, argument)
         )
     elif not isinstance(fitness, Metric):
         if not callable(fitness):
-            raise TypeError(f"fitness must be a name, a metric or a function, got {fitness!r}")
+            raise TypeError(f"{argument} must be a name, a metric or a function, got {fitness!r}")
         name = getattr(fitness, "__name__", "")
         if name in _SAME_FUNCTIONS and _is_metric(fitness):
             found = _find_same(name, responses) or fitness
     if not isinstance(found, Metric):
         found = _wrap(found, task)
     if found.task != task:
-        raise ValueError(f"fitness={found.name!r} is a metric for {found.task}")
+        raise ValueError(f"{argument}={found.name!r} is a metric for {found.task}")
     if (
         found is METRICS["f1"]
         and isinstance(responses, ClassResponses)
         and len(responses.classes) > 2
     ):
         raise ValueError(
-            f"fitness='f1' is for two classes and there are {len(responses.classes)}; choose "
+            f"{argument}='f1' is for two classes and there are {len(responses.classes)}; choose "
             "f1_macro, f1_weighted or coevo.metrics.FBeta(positive=...)"
         )
     if isinstance(found, FunctionMetric):
@@ -122,7 +128,7 @@ def resolve_metric(fitness: Any, responses: Responses, has_weights: bool) -> Met
                 "regression has predict or outputs"
             )
         if has_weights and not _takes_weights(found):
-            raise ValueError(f"the fitness {found.function!r} does not take sample_weight")
+            raise ValueError(f"the {argument} {found.function!r} does not take sample_weight")
         return replace(found, responses=responses)
     metric: Metric = found
     return metric
@@ -167,7 +173,7 @@ def _find_same(name: str, responses: Responses) -> Metric | None:
     return None
 
 
-def _find_by_name(name: str, task: str) -> Callable[..., Any]:
+def _find_by_name(name: str, task: str, argument: str) -> Callable[..., Any]:
     """Look among scikit-learn's scorers, then its metrics."""
     from sklearn import metrics  # noqa: PLC0415
 
@@ -185,6 +191,6 @@ def _find_by_name(name: str, task: str) -> Callable[..., Any]:
         return metric
     ours = [known for known, metric in METRICS.items() if metric.task == task]
     raise ValueError(
-        f"fitness={name!r} is unknown; choose one of {', '.join(ours)}, a metric "
+        f"{argument}={name!r} is unknown; choose one of {', '.join(ours)}, a metric "
         f"of sklearn.metrics, or one of its scorers: {', '.join(scorers)}"
     )

@@ -87,6 +87,10 @@ class JDE(Control):
         """Everyone begins with the settings' F and CR."""
         return _fill(search, search.state.fitness.shape)
 
+    def fits(self, search: Search, memory: Memory) -> bool:
+        """Also refuse impossible rates."""
+        return super().fits(search, memory) and _are_rates(memory)
+
     def draw(self, search: Search, turn: Turn) -> tuple[Array, Array]:
         """Take the targets' own, redrawn now and then."""
         memory, shape = search.memory(self), (len(turn.subpopulations), len(turn.targets))
@@ -141,12 +145,11 @@ class SHADE(Control):
         return _fill(search, (n_subpopulations, self.memory_size)) | places
 
     def fits(self, search: Search, memory: Memory) -> bool:
-        """Also refuse places that the memory does not have."""
-        if not super().fits(search, memory):
+        """Also refuse impossible rates, and places that the memory does not have."""
+        if not (super().fits(search, memory) and _are_rates(memory)):
             return False
         places = memory["places"]
-        is_possible = (places >= 0) & (places < self.memory_size)
-        return places.dtype == np.int64 and bool(is_possible.all())
+        return bool(((places >= 0) & (places < self.memory_size)).all())
 
     def draw(self, search: Search, turn: Turn) -> tuple[Array, Array]:
         """Draw around remembered pairs."""
@@ -195,6 +198,11 @@ def _fill(search: Search, shape: tuple[int, ...]) -> Memory:
         name: np.full(shape, value, dtype=np.float64)
         for name, value in zip(_NAMES, values, strict=True)
     }
+
+
+def _are_rates(memory: Memory) -> bool:
+    """Return whether all remembered F and CR are possible; NaN and infinity are not."""
+    return all(bool(((memory[name] >= 0) & np.isfinite(memory[name])).all()) for name in _NAMES)
 
 
 CONTROLS: dict[str, type[Control]] = {

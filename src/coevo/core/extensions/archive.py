@@ -54,7 +54,7 @@ class Archive(Extension):
             return False
         counts = memory["counts"]
         is_possible = (counts >= 0) & (counts <= self._size(search))
-        return counts.dtype == np.int64 and bool(is_possible.all())
+        return bool(is_possible.all())
 
     def donors(self, search: Search, turn: Turn) -> Donors:
         """Return the archived individuals."""

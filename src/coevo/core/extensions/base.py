@@ -48,9 +48,12 @@ class Extension(Component):
         return {}
 
     def fits(self, search: Search, memory: Memory) -> bool:
-        """Return whether a memory belongs to such a search; by default if the shapes are right."""
-        fresh = self.begin(search)
-        return {n: a.shape for n, a in fresh.items()} == {n: a.shape for n, a in memory.items()}
+        """Return whether a memory belongs to such a search; by default by shapes and dtypes."""
+        fresh, found = (
+            {name: (array.shape, array.dtype) for name, array in arrays.items()}
+            for arrays in (self.begin(search), memory)
+        )
+        return fresh == found
 
     def resume(self, search: Search) -> None:
         """Called once at the start, when the memory is in place."""

@@ -1,0 +1,1 @@
+"""Attacks on coevo: kills, damaged files, bad inputs, forks, threads, stores, injection."""
