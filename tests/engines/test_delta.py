@@ -147,7 +147,8 @@ PBEST_ONE_BY_ONE = {"strategy": "current-to-pbest/1(synchronous=False)", "max_ge
         {"strategy": "current-to-best/1"},
         {"strategy": "rand/1(accept_ties=False)"},
         {"strategy": "rand/2", "reshuffle_batches": True},
-        {"initial_range": 0.01, "scale_initial_range": False, "seed": 3},  # most seeds stand still
+        {"initial_range": 0.01, "scale_initial_range": False, "seed": 3,  # most seeds stand still
+         "extensions": ()},
         {"initial_range": 100.0, "scale_initial_range": False},
         {"control": "dither", "extensions": ["weight_decay(rate=0.01)"]},
         {"control": "jde", "extensions": ["population_reduction(final_size=4)"]},

@@ -72,7 +72,7 @@ def test_fitted_settings_hold_nothing_to_be_chosen(estimator, iris):
     settings = estimator(**QUICK | {"max_evaluations": 300}).fit(*iris).settings_
     assert "auto" not in [getattr(settings, field.name) for field in fields(Settings)]
     is_classifier = estimator is CoevoClassifier
-    assert settings.scale_factor == (0.2 if is_classifier else 0.5)
+    assert settings.scale_factor == (0.203 if is_classifier else 0.495)
     assert settings.crossover_rate == (0.5 if is_classifier else 0.3)
     assert settings.initial_range == (4.0 if is_classifier else 0.3)
     assert settings.scale_initial_range == is_classifier

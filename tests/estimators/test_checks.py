@@ -4,6 +4,7 @@ scikit-learn itself skips its check of array API input unless SCIPY_ARRAY_API is
 imported; the estimators compute with NumPy and claim nothing else.
 """
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coevo import CoevoClassifier, CoevoRegressor
@@ -24,5 +25,6 @@ REASONS = {
     [CoevoClassifier(), CoevoRegressor(**SMALL)],
     expected_failed_checks=lambda estimator: REASONS,
 )
+@pytest.mark.filterwarnings("ignore:in .* generations no network was better")  # random targets
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

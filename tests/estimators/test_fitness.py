@@ -7,7 +7,8 @@ from sklearn.metrics import cohen_kappa_score, f1_score, make_scorer, mean_pinba
 from coevo import CoevoClassifier, CoevoRegressor, make_metric
 from coevo.core.metrics import FBeta, Profit
 
-QUICK = {"hidden_layer_sizes": (6,), "max_evaluations": 4_000, "random_state": 1, "n_threads": 1}
+QUICK = {"hidden_layer_sizes": (6,), "max_evaluations": 4_000, "random_state": 1, "n_threads": 1,
+         "validation_fraction": 0.0}  # fmt: skip
 COUNTED = {"fitness": "accuracy"}
 
 

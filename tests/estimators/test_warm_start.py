@@ -15,7 +15,8 @@ from coevo import (
 )
 from coevo.core.metrics import Accuracy
 
-QUICK = {"hidden_layer_sizes": (6,), "max_evaluations": 4_000, "random_state": 1, "n_threads": 1}
+QUICK = {"hidden_layer_sizes": (6,), "max_evaluations": 4_000, "random_state": 1, "n_threads": 1,
+         "validation_fraction": 0.0}  # fmt: skip
 COUNTED = {"fitness": "accuracy"}
 ESTIMATORS = (CoevoClassifier, CoevoRegressor)
 
@@ -63,7 +64,7 @@ def test_a_warm_start_measures_everyone_in_place(iris, decomposition):
     classifier = CoevoClassifier(
         (3,), decomposition=decomposition, extensions=[WeightDecay(0.1)], limited_evaluation=False,
         fitness="accuracy", max_evaluations=None, max_generations=3, population_size=6,
-        random_state=1, dtype="float64", warm_start=True,
+        random_state=1, dtype="float64", warm_start=True, validation_fraction=0.0,
     ).fit(X, y)  # fmt: skip
     inputs = classifier._training.inputs.apply(X, "float64")
     measured = []

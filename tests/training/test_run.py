@@ -179,7 +179,9 @@ def test_settings_are_resolved_in_the_result(problem):
     assert settings.resolved() == settings
     assert isinstance(settings.fitness, CrossEntropy)
     assert settings.representative == "mean"
-    assert (settings.scale_factor, settings.crossover_rate) == (0.2, 0.5)
+    critical = np.sqrt(0.75 / settings.population_size)
+    assert settings.scale_factor == pytest.approx(1.05 * critical, abs=1e-3)
+    assert settings.crossover_rate == 0.5
     assert result.classes.tolist() == ["ash", "birch", "cedar"]
     numbers = Problem(
         replace(problem.training, targets=problem.training.inputs[:, :2]),
@@ -263,9 +265,8 @@ def test_engines_measure_in_place_as_the_reference_does(problem, engine, decompo
 
 def test_a_search_that_never_moved_says_so(make_classification_data, rng):
     X, y = make_classification_data(rng)
-    settings = {"strategy": "rand/1", "scale_factor": 1e-12, "crossover_rate": 0.0, "seed": 1,
-                "hidden_layer_sizes": (3,), "batch_size": 20, "fitness": "accuracy",
-                "representative": "best", "extensions": (), "initial_range": 1e-9}  # fmt: skip
+    settings = {"hidden_layer_sizes": (3,), "batch_size": 20, "population_size": 5, "seed": 1,
+                "fitness": lambda y_true, y_pred: 0.5}  # fmt: skip
     with pytest.warns(ConvergenceWarning, match="in 20 generations no network was better"):
         evolve(X[:40], y[:40], X[40:], y[40:], max_generations=20, **settings)
     evolve(X[:40], y[:40], X[40:], y[40:], max_generations=19, **settings)  # too early to say
