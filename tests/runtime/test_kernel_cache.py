@@ -53,7 +53,7 @@ def run(package, code):
 
 COUNT = """
 from coevo.engines.outer import outer
-print(outer(1), sum(outer.stats.cache_hits.values()))
+print(outer(1), sum(outer.entry.stats.cache_hits.values()))
 """
 
 

@@ -22,7 +22,7 @@ from coevo.engines.kernels.intervals import (
     measure_inside,
 )
 from coevo.engines.kernels.layers import move_outputs
-from coevo.runtime.jit import chosen_by_type, compiled, compiled_with
+from coevo.runtime.jit import Kernel, chosen_by_type, compiled, compiled_with
 
 _FAR = 40.0  # logits may move so far before exp of them needs another level
 
@@ -248,12 +248,12 @@ def measure_errors(metric, candidates, measured):
 
 # ---------------------------------------------------------------------------- candidates, outputs
 
-_GRADED = {
+_GRADED: dict[type, Kernel] = {
     CrossEntropyOn: measure_cross_entropy, MarginOn: measure_margins, ErrorOn: measure_errors,
 }  # fmt: skip
 _measure_graded = chosen_by_type(_GRADED)
 
-measure_candidates = chosen_by_type({AccuracyOn: _measure_accuracy} | _GRADED)
+measure_candidates = chosen_by_type(_GRADED | {AccuracyOn: _measure_accuracy})
 """Measure the candidates of one neuron: (metric, candidates, measured (m,), written)."""
 
 
