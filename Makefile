@@ -92,7 +92,8 @@ $(VENV)/.venv:
 	touch $@
 
 $(VENV)/.demo: $(VENV)/.venv pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@echo "Installing coevo and what it needs into $(VENV), once:"
+	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check -e .
 	touch $@
 
 $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: $(VENV)/.venv pyproject.toml

@@ -108,19 +108,8 @@ with Progress("evolving", total=2) as progress:
 """
 
 
-def test_a_notebook_gets_one_bar_that_is_updated():
-    manager = pytest.importorskip("jupyter_client.manager")
-    pytest.importorskip("ipykernel")
-    kernel, client = manager.start_new_kernel(
-        startup_timeout=60, extra_arguments=["--HistoryManager.enabled=False"]
-    )
-    shown = []
-    try:
-        client.execute_interactive(NOTEBOOK, timeout=60, output_hook=shown.append)
-    finally:
-        client.stop_channels()
-        kernel.shutdown_kernel(now=True)
-        kernel.cleanup_resources()
+def test_a_notebook_gets_one_bar_that_is_updated(notebook):
+    shown = notebook(NOTEBOOK)
     messages = [m for m in shown if m["msg_type"] in ("display_data", "update_display_data")]
     assert [m["msg_type"] for m in messages[:2]] == ["display_data", "update_display_data"]
     assert len({m["content"]["transient"]["display_id"] for m in messages}) == 1
