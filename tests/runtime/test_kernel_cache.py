@@ -91,3 +91,46 @@ def test_a_damaged_cache_is_replaced(package, ending, damage):
         file.write_bytes(harmed[damage])
     assert run(package, COUNT) == "4 0"
     assert run(package, COUNT) == "4 1"  # and is whole again
+
+
+RACE = """
+import sys, time
+from coevo.runtime import jit, kernel_cache
+from coevo.engines.outer import outer
+
+told = []
+with jit.watching(told.append):
+    print(outer(1), sum(outer.entry.stats.cache_hits.values()), end=" ")
+print("told" if told else "silent")
+"""
+
+SLOWLY = """
+from numba.core.event import Listener, install_listener
+import time
+
+class Slow(Listener):
+    def on_start(self, event):
+        print("compiling", flush=True)
+        time.sleep(3)
+
+    def on_end(self, event):
+        pass
+
+from coevo.engines.outer import outer
+with install_listener("numba:compile", Slow()):
+    print(outer(1))
+"""
+
+
+def test_processes_wait_for_the_one_that_compiles(package):
+    write(package, added=1)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
+    first = subprocess.Popen(
+        [sys.executable, "-c", SLOWLY], cwd=package.parent, text=True, stdout=subprocess.PIPE,
+        env=environment | {"PYTHONPATH": str(package.parent)},
+    )  # fmt: skip
+    assert first.stdout.readline() == "compiling\n"
+    assert run(package, RACE) == "4 1 told"
+    assert first.wait() == 0
+    first.stdout.close()
+    assert not list(package.rglob("*.lock"))
