@@ -25,7 +25,7 @@ from coevo.engines.kernels.layers import move_outputs
 from coevo.runtime.jit import chosen_by_type, compiled, compiled_with, fill
 
 _FAR = 40.0  # logits may move so far before exp of them needs another level
-_N_ROWS = 6  # of scratch memory: the shift, four of a metric's own, true-class logits, their slopes
+_LINE = 16  # float32 in a line of the cache
 
 
 class AccuracyOn(NamedTuple):
@@ -63,6 +63,27 @@ class ErrorOn(NamedTuple):
 
 MetricOn = AccuracyOn | CrossEntropyOn | MarginOn | ErrorOn
 """A metric on some instances. Its type says which loop, before it is compiled."""
+
+
+@compiled
+def _make_row(n, dtype):
+    """Return room for n numbers that begins where a line of the processor's cache does.
+
+    SIMD instructions that reach over two lines take longer.
+    """
+    room = np.empty(n + _LINE, dtype=dtype)
+    first = (-room.ctypes.data % 64) // room.itemsize
+    return room[first : first + n]
+
+
+@compiled
+def _make_scratch(outputs):
+    """Return scratch memory: the shift, three rows of a metric's own, true logits, their slopes."""
+    n, dtype = outputs.shape[-1], outputs.dtype
+    return (
+        _make_row(n, dtype), _make_row(n, dtype), _make_row(n, dtype), _make_row(n, dtype),
+        _make_row(n, dtype), _make_row(n, dtype),
+    )  # fmt: skip
 
 
 @compiled_with("contract", "reassoc")
@@ -185,8 +206,8 @@ def measure_cross_entropy(metric, candidates, measured):
     measured: (m,) float64, written.
     """
     logits, slopes = candidates.outputs, candidates.slopes
-    n_classes, n_instances = logits.shape
-    scratch = np.empty((_N_ROWS, n_instances), dtype=logits.dtype)
+    n_classes = len(logits)
+    scratch = _make_scratch(logits)
     shift, level, total, values = scratch[0], scratch[1], scratch[2], scratch[3]
     true, true_slopes = scratch[4], scratch[5]
     _find_true_logits(metric.targets, logits, slopes, true, true_slopes)
@@ -249,7 +270,7 @@ def _sum_margins(metric, logits, slopes, shift, scratch):
 def measure_margins(metric, candidates, measured):
     """Add up the clipped margins, for each candidate; measured: (m,) float64, written."""
     logits, slopes = candidates.outputs, candidates.slopes
-    scratch = np.empty((_N_ROWS, logits.shape[1]), dtype=logits.dtype)
+    scratch = _make_scratch(logits)
     _find_true_logits(metric.targets, logits, slopes, scratch[4], scratch[5])
     for j in range(len(measured)):
         find_shift(candidates, j, scratch[0])
@@ -282,7 +303,7 @@ def _sum_errors(metric, outputs, slopes, shift, scratch):
 def measure_errors(metric, candidates, measured):
     """Add up minus the squared or absolute errors, for each candidate; measured: (m,) float64."""
     outputs, slopes = candidates.outputs, candidates.slopes
-    scratch = np.empty((_N_ROWS, outputs.shape[1]), dtype=outputs.dtype)
+    scratch = _make_scratch(outputs)
     for j in range(len(measured)):
         find_shift(candidates, j, scratch[0])
         measured[j] = _sum_errors(metric, outputs, slopes, scratch[0], scratch)
@@ -319,8 +340,8 @@ def measure_outputs(metric, outputs, slopes, before, after, measured):
     outputs; before and after: (n, B) its activations; measured: (m,) or (n,) float64, written. If
     there are moves, outputs[0] is moved along.
     """
-    _, n_outputs, n_instances = outputs.shape
-    scratch = np.empty((_N_ROWS, n_instances), dtype=outputs.dtype)
+    n_outputs = outputs.shape[1]
+    scratch = _make_scratch(outputs)
     stay, start = np.empty(n_outputs, dtype=outputs.dtype), np.int64(0)
     fill(stay, outputs.dtype.type(0))
     fill(scratch[0], outputs.dtype.type(0))
