@@ -1,6 +1,6 @@
 """What starting costs: the command line, and first fits that have to compile their kernels.
 
-Run it with `make cold`, half a minute. Each row is a process of its own; fits begin with an empty
+Run it with `make cold`, a minute. Each row is a process of its own; fits begin with an empty
 cache of kernels and search briefly. Prints processor seconds, which other work on the machine
 slows down too, and rewrites benchmarks/results/cold.md.
 """
@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 
 from machine import describe_machine
@@ -29,11 +30,12 @@ STARTS = {
     "`coevo train --wrong`": ["-m", "coevo", "train", "--wrong"],
 }
 FITS = {
-    "classifier": "CoevoClassifier(max_evaluations=5000, random_state=0)",
-    "regressor": "CoevoRegressor(max_evaluations=5000, random_state=0)",
-    "accuracy": "CoevoClassifier(fitness='accuracy', max_evaluations=5000, random_state=0)",
-    "F1": "CoevoClassifier(fitness='f1', max_evaluations=5000, random_state=0)",
+    "classifier": "CoevoClassifier(strategy='{strategy}')",
+    "regressor": "CoevoRegressor(strategy='{strategy}')",
+    "accuracy": "CoevoClassifier(strategy='{strategy}', fitness='accuracy')",
+    "F1": "CoevoClassifier(strategy='{strategy}', fitness='f1')",
 }
+STRATEGIES = ("smoothing", "rand/1")
 FIT = """
 import numpy as np
 from coevo import CoevoClassifier, CoevoRegressor
@@ -42,7 +44,7 @@ from coevo.runtime.jit import watching
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 8))
 y = X[:, 0] + X[:, 1] ** 2
-compiled, estimator = [], {estimator}
+compiled, estimator = [], {estimator}.set_params(max_generations=20, random_state=0)
 if "Classifier" in type(estimator).__name__:
     y = y > np.median(y)
 with watching(compiled.append):
@@ -71,12 +73,17 @@ def main() -> None:
             seconds = min(run(words, folder)[0] for _ in range(N_REPEATS))
             lines.append(f"| {name} | {seconds:.2f} |")
             print(lines[-1], flush=True)
-    lines += ["", "| fit | first | functions compiled | second |", "|---|---|---|---|"]
-    for name, estimator in FITS.items():
+    lines += [
+        "",
+        "| strategy | fit | first | functions compiled | second |",
+        "|---|---|---|---|---|",
+    ]
+    for strategy, (name, estimator) in product(STRATEGIES, FITS.items()):
+        words = ["-c", FIT.format(estimator=estimator.format(strategy=strategy))]
         with tempfile.TemporaryDirectory() as folder:
-            words = ["-c", FIT.format(estimator=estimator)]
             (first, n_compiled), (second, _) = run(words, folder), run(words, folder)
-        lines.append(f"| {name} | {first:.1f} | {n_compiled.strip()} | {second:.1f} |")
+        figures = f"{first:.1f} | {n_compiled.strip()} | {second:.1f}"
+        lines.append(f"| {strategy} | {name} | {figures} |")
         print(lines[-1], flush=True)
     lines += [
         "",
