@@ -93,44 +93,41 @@ def test_a_damaged_cache_is_replaced(package, ending, damage):
     assert run(package, COUNT) == "4 1"  # and is whole again
 
 
-RACE = """
-import sys, time
-from coevo.runtime import jit, kernel_cache
-from coevo.engines.outer import outer
-
-told = []
-with jit.watching(told.append):
-    print(outer(1), sum(outer.entry.stats.cache_hits.values()), end=" ")
-print("told" if told else "silent")
-"""
-
-SLOWLY = """
-from numba.core.event import Listener, install_listener
+FIRST = """
 import time
-
-class Slow(Listener):
-    def on_start(self, event):
-        print("compiling", flush=True)
-        time.sleep(3)
-
-    def on_end(self, event):
-        pass
-
+from pathlib import Path
 from coevo.engines.outer import outer
-with install_listener("numba:compile", Slow()):
+from coevo.runtime.jit import watching
+
+def wait_until_the_other_waits(name):
+    print("compiling", flush=True)
+    while not Path("waits").exists():
+        time.sleep(0.05)
+
+with watching(wait_until_the_other_waits):
     print(outer(1))
 """
 
+SECOND = """
+from pathlib import Path
+from coevo.engines.outer import outer
+from coevo.runtime.jit import watching
 
-def test_processes_wait_for_the_one_that_compiles(package):
+with watching(lambda name: Path("waits").touch()):
+    print(outer(1), sum(outer.entry.stats.cache_hits.values()))
+"""
+
+
+def test_processes_wait_for_the_one_that_compiles_and_say_so(package):
     write(package, added=1)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
     first = subprocess.Popen(
-        [sys.executable, "-c", SLOWLY], cwd=package.parent, text=True, stdout=subprocess.PIPE,
+        [sys.executable, "-c", FIRST], cwd=package.parent, text=True, stdout=subprocess.PIPE,
         env=environment | {"PYTHONPATH": str(package.parent)},
     )  # fmt: skip
     assert first.stdout.readline() == "compiling\n"
-    assert run(package, RACE) == "4 1 told"
+    assert run(package, SECOND) == "4 1"
     assert first.wait() == 0
     first.stdout.close()
+    assert (package.parent / "waits").exists()
     assert not list(package.rglob("*.lock"))
