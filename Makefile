@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint attack bench overhead defaults ablation ties ranges mnist tables docs
+.PHONY: demo test lint attack bench overhead cold defaults ablation ties ranges mnist tables docs
 .PHONY: figures gallery study reproduce-wbc clean
 
 # Prints a table and writes a page with a picture, out/demo.html.
@@ -31,6 +31,10 @@ bench: $(VENV)/.dev
 
 overhead: $(VENV)/.dev
 	$(BIN)/python benchmarks/overhead.py
+
+# What starting costs: commands, and first fits with an empty cache of kernels.
+cold: $(VENV)/.dev
+	$(BIN)/python benchmarks/cold.py
 
 # Ends in site/index.html, which opens without a server.
 docs: $(VENV)/.docs
@@ -88,7 +92,8 @@ $(VENV)/.venv:
 	touch $@
 
 $(VENV)/.demo: $(VENV)/.venv pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@echo "Installing coevo and what it needs into $(VENV), once:"
+	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check -e .
 	touch $@
 
 $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: $(VENV)/.venv pyproject.toml

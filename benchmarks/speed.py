@@ -30,6 +30,7 @@ from coevo.diagnostics.baseline import Baseline, sgemm_rate
 from coevo.engines import delta, open_instances
 from coevo.engines.candidates import StagedCandidates
 from coevo.engines.kernels import open_instances as kernels
+from coevo.engines.kernels import sweeps
 from coevo.engines.open_instances import OpenSweep
 from coevo.engines.validation import Validator
 from coevo.runtime import threads
@@ -145,8 +146,7 @@ def stopwatch():
         (kernels, "count_right_with", "intervals, and products with open instances"),
         (open_instances, "select", "selection"),
         (kernels, "replace_neuron", "moves"),
-        (delta, "sweep_hidden", "sweep and selection, hidden"),
-        (delta, "sweep_outputs", "sweep and selection, outputs"),
+        (sweeps, "sweep", "sweep and selection"),
         (Validator, "follow", "validation"),
         (Search, "_evolve", "total"),
     ]

@@ -73,6 +73,30 @@ def browse(tmp_path):
     return open_page
 
 
+@pytest.fixture
+def notebook():
+    """A kernel of Jupyter's: call it with a cell, and with what to do at each message."""
+    manager = pytest.importorskip("jupyter_client.manager")
+    pytest.importorskip("ipykernel")
+    kernel, client = manager.start_new_kernel(
+        startup_timeout=60, extra_arguments=["--HistoryManager.enabled=False"]
+    )
+    shown = []
+
+    def run(code, tell=lambda kernel, message: None):
+        def hook(message):
+            shown.append(message)
+            tell(kernel, message)
+
+        client.execute_interactive(code, timeout=120, output_hook=hook)
+        return shown
+
+    yield run
+    client.stop_channels()
+    kernel.shutdown_kernel(now=True)
+    kernel.cleanup_resources()
+
+
 @pytest.fixture(scope="session")
 def make_classification_data():
     """Noisy linear classes; every class occurs."""

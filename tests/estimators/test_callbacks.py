@@ -93,3 +93,29 @@ assert not hasattr(classifier, "set_callbacks")
 assert classifier.score(X, y) > 0.5
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+CELL = """
+import numpy as np
+from coevo import CoevoClassifier
+X = np.random.default_rng(0).normal(size=(200, 3))
+model = CoevoClassifier((3,), max_evaluations=None, max_seconds=600, verbose=True, random_state=0)
+model.fit(X, X[:, 0] > 0)
+print("score", model.score(X, X[:, 0] > 0) > 0.5)
+"""
+
+
+def test_interrupting_a_cell_says_what_is_kept(notebook):
+    is_interrupted = []
+
+    def interrupt(kernel, message):
+        data = message["content"].get("data", {})
+        if "gen. " in data.get("text/plain", "") and not is_interrupted:
+            is_interrupted.append(True)
+            kernel.interrupt_kernel()
+
+    shown = notebook(CELL, interrupt)
+    texts = [m["content"]["text"] for m in shown if m["msg_type"] == "stream"]
+    assert "interrupted in generation" in "".join(texts)
+    assert "what is kept is the best network so far" in "".join(texts)
+    assert "score True" in "".join(texts)

@@ -138,7 +138,9 @@ def test_ctrl_c_leaves_a_checkpoint_and_the_best_network_so_far(path, make_data,
     arguments = SMALL | {"random_state": 5}
     # One generation in 1000 would write none: the last one is Ctrl-C's.
     often = {"checkpoint": Checkpoint(path, every_generations=1000)}
-    stopped = CoevoClassifier(**arguments, **often, callbacks=[press]).fit(X, y)
+    stopped = CoevoClassifier(**arguments, **often, callbacks=[press])
+    with pytest.warns(UserWarning, match=r"interrupted in generation 4; what is kept is the best"):
+        stopped.fit(X, y)
     assert (stopped.stop_reason_, stopped.n_iter_) == ("interrupted", 4)
     assert load(path).state.generation == 4
     four = CoevoClassifier(**arguments | {"max_generations": 4}).fit(X, y)

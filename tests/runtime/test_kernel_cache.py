@@ -53,7 +53,7 @@ def run(package, code):
 
 COUNT = """
 from coevo.engines.outer import outer
-print(outer(1), sum(outer.stats.cache_hits.values()))
+print(outer(1), sum(outer.entry.stats.cache_hits.values()))
 """
 
 
@@ -91,3 +91,43 @@ def test_a_damaged_cache_is_replaced(package, ending, damage):
         file.write_bytes(harmed[damage])
     assert run(package, COUNT) == "4 0"
     assert run(package, COUNT) == "4 1"  # and is whole again
+
+
+FIRST = """
+import time
+from pathlib import Path
+from coevo.engines.outer import outer
+from coevo.runtime.jit import watching
+
+def wait_until_the_other_waits(name):
+    print("compiling", flush=True)
+    while not Path("waits").exists():
+        time.sleep(0.05)
+
+with watching(wait_until_the_other_waits):
+    print(outer(1))
+"""
+
+SECOND = """
+from pathlib import Path
+from coevo.engines.outer import outer
+from coevo.runtime.jit import watching
+
+with watching(lambda name: Path("waits").touch()):
+    print(outer(1), sum(outer.entry.stats.cache_hits.values()))
+"""
+
+
+def test_processes_wait_for_the_one_that_compiles_and_say_so(package):
+    write(package, added=1)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
+    first = subprocess.Popen(
+        [sys.executable, "-c", FIRST], cwd=package.parent, text=True, stdout=subprocess.PIPE,
+        env=environment | {"PYTHONPATH": str(package.parent)},
+    )  # fmt: skip
+    assert first.stdout.readline() == "compiling\n"
+    assert run(package, SECOND) == "4 1"
+    assert first.wait() == 0
+    first.stdout.close()
+    assert (package.parent / "waits").exists()
+    assert not list(package.rglob("*.lock"))

@@ -29,7 +29,7 @@ def clock(monkeypatch):
 
 def test_a_pipe_gets_lines_at_growing_intervals(clock, capsys):
     times = []
-    with Progress("evolving", total=480, watch_compiler=False) as progress:
+    with Progress("evolving", total=480) as progress:
         for second in range(480):
             clock.now = 1000.0 + second
             progress.update(second, f"step {second}")
@@ -45,7 +45,7 @@ def test_a_pipe_gets_lines_at_growing_intervals(clock, capsys):
 
 
 def test_what_takes_no_time_prints_nothing(capsys):
-    with Progress("reading", watch_compiler=False) as progress, progress.pause():
+    with Progress("reading") as progress, progress.pause():
         progress.say("evolving")
         progress.update(1, "one")
     assert capsys.readouterr() == ("", "")
@@ -73,7 +73,7 @@ def test_nothing_is_shown_if_nobody_asks(clock, capsys):
 TERMINAL = """
 import time
 from coevo.runtime.progress import Progress
-with Progress("reading", total=4, watch_compiler=False) as progress:
+with Progress("reading", total=4) as progress:
     for k in range(4):
         progress.update(k, f"[red]step[/red] {k} \\x1b[2J")
         time.sleep(0.15)
@@ -101,26 +101,15 @@ def test_a_terminal_shows_a_live_line_and_interprets_nothing():
 NOTEBOOK = """
 import time
 from coevo.runtime.progress import Progress
-with Progress("evolving", total=2, watch_compiler=False) as progress:
+with Progress("evolving", total=2) as progress:
     for k in range(3):
         time.sleep(0.4)
         progress.update(k, f"best <{k}>")
 """
 
 
-def test_a_notebook_gets_one_bar_that_is_updated():
-    manager = pytest.importorskip("jupyter_client.manager")
-    pytest.importorskip("ipykernel")
-    kernel, client = manager.start_new_kernel(
-        startup_timeout=60, extra_arguments=["--HistoryManager.enabled=False"]
-    )
-    shown = []
-    try:
-        client.execute_interactive(NOTEBOOK, timeout=60, output_hook=shown.append)
-    finally:
-        client.stop_channels()
-        kernel.shutdown_kernel(now=True)
-        kernel.cleanup_resources()
+def test_a_notebook_gets_one_bar_that_is_updated(notebook):
+    shown = notebook(NOTEBOOK)
     messages = [m for m in shown if m["msg_type"] in ("display_data", "update_display_data")]
     assert [m["msg_type"] for m in messages[:2]] == ["display_data", "update_display_data"]
     assert len({m["content"]["transient"]["display_id"] for m in messages}) == 1

@@ -10,8 +10,8 @@ import numba
 import pytest
 from numba.core.event import Listener, install_listener
 
+from coevo.runtime import compiler, threads
 from coevo.runtime import jit as compiling
-from coevo.runtime import threads
 
 SMALL_RUN = """
 import numpy as np
@@ -85,12 +85,13 @@ def test_kernels_are_compiled_once_and_kept(tmp_path, no_jit):
 for n_threads in (1, 2):
     evolve(np.tile(X, (20, 9)), np.tile(y, 20), X[:, [0] * 27], y, hidden_layer_sizes=(60,),
            batch_size=1000, max_evaluations=5000, n_threads=n_threads, seed=1)
-from coevo.engines.kernels.sweeps import sweep_hidden
-print(sum(sweep_hidden.stats.cache_misses.values()), sum(sweep_hidden.stats.cache_hits.values()))
+from coevo.engines.kernels.sweeps import sweep
+stats = sweep.entry.stats
+print(sum(stats.cache_misses.values()), sum(stats.cache_hits.values()))
 from coevo.engines.kernels.activations import activate
 from coevo.engines.kernels.intervals import find_hidden_intervals
 from coevo.engines.kernels import metrics
-print(*[len(kernel.signatures) for kernel in (
+print(*[len(kernel.inner.signatures) for kernel in (
     metrics.measure_cross_entropy, activate, metrics._find_rest,
     metrics.measure_margins, metrics.measure_errors, find_hidden_intervals)])
 """
@@ -150,6 +151,6 @@ def test_no_other_error_of_the_compiler_is_swallowed(monkeypatch):
     def fail(*arguments, **options):
         raise TypeError("bad")
 
-    monkeypatch.setattr(compiling, "njit", fail)
+    monkeypatch.setattr(compiler, "njit", fail)
     with pytest.raises(TypeError, match="bad"):
-        compiling.compiled(lambda: None)
+        compiling.compiled(lambda: None)()

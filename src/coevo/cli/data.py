@@ -55,7 +55,7 @@ def fetch(names: NamesArgument = None, folder: FolderOption = None) -> None:
         return found.is_complete or found.is_downloadable
 
     chosen = names or [name for name in NAMES if can_fetch(name)]
-    with Progress("downloading", watch_compiler=False) as display:
+    with Progress("downloading") as display:
 
         def show(file: str, received: int, total: int | None) -> None:
             display.update(received, f"{file}, {received / 1e6:,.1f} MB", total)

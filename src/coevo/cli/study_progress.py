@@ -21,7 +21,7 @@ class StudyDisplay:
     """
 
     def __init__(self, name: str) -> None:
-        self._display = Progress(name, watch_compiler=False)
+        self._display = Progress(name)
         self._done, self._total, self._text, self._latest = 0, 0, "", ""
         self._lock = threading.Lock()
         self._has_ended = threading.Event()

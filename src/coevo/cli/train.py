@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -185,6 +186,7 @@ def train(
     if resume is not None and (config is not None or output is not None):
         raise ValueError("--resume goes without --config and --output")
     started: list[RunFolder] = []
+    warnings.filterwarnings("ignore", message="interrupted in generation")  # is said below
     # A program that reads JSON gets nothing else; a person at a terminal still gets the bar.
     is_shown = not as_json or sys.stderr.isatty()
     try:

@@ -86,13 +86,21 @@ def _step(slopes, mean, first, second, rate, root):
         mean[i] += rate * first[i] / (np.sqrt(second[i]) * root + real(_LEAST))
 
 
-@compiled
-def move(neurons, direction, rate, decay, n_moves, start, stop):
+def move(
+    neurons: Neurons, direction: Array, rate: float, decay: float, n_moves: int, start: int,
+    stop: int,
+) -> None:  # fmt: skip
     """Take a step with the neurons from start to stop.
 
     direction: (H, n + 1) over the inputs as they are; decay: share of the weights that is taken off
     the direction; n_moves: how many steps there have been, this one included.
     """
+    _move_means(neurons, direction, rate, decay, n_moves, start, stop)
+    fold(neurons, start, stop)
+
+
+@compiled
+def _move_means(neurons, direction, rate, decay, n_moves, start, stop):
     real = neurons.means.dtype.type
     size = real(rate / (1 - FORGETTING[0] ** n_moves))  # the running means began at 0
     root = real(1 / np.sqrt(1 - FORGETTING[1] ** n_moves))
@@ -101,7 +109,6 @@ def move(neurons, direction, rate, decay, n_moves, start, stop):
         mean = neurons.means[h]
         _find_slopes(direction[h], mean, neurons.centre, neurons.factor, real(decay), slopes)
         _step(slopes, mean, neurons.first[h], neurons.second[h], size, root)
-    fold(neurons, start, stop)
 
 
 def unfold(neurons: Neurons) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coevo._typing import Array
-from coevo.runtime.jit import compiled, copy
+from coevo.runtime.jit import compiled, copy, fill
 
 REPRESENTATIVES = ("auto", "best", "mean")
 """What may represent a subpopulation in the global solution; see `Settings`."""
@@ -99,13 +99,24 @@ def find_candidates(offspring: Offspring, rule: Rule, outcome: Outcome) -> tuple
 
 @compiled
 def _average(individuals, mean):
-    mean[:] = 0
+    fill(mean, mean.dtype.type(0))
     for j in range(len(individuals)):
         individual = individuals[j]
         for d in range(len(mean)):
             mean[d] += individual[d]
     for d in range(len(mean)):
         mean[d] /= len(individuals)
+
+
+@compiled
+def _find_largest(numbers):
+    """Return the place of the largest number, of the first NaN if there is one, as NumPy does."""
+    place = 0
+    for j in range(1, len(numbers)):
+        largest, number = numbers[place], numbers[j]
+        if number > largest or (number != number and largest == largest):  # noqa: PLR0124 - NaN
+            place = j
+    return place
 
 
 @compiled
@@ -149,7 +160,7 @@ def select(offspring, rule, outcome, k, measured):
             fitness[j] = target_fitness
     if not rule.completes:
         return STAYS
-    fittest = fitness.argmax()
+    fittest = _find_largest(fitness)
     stays = fittest == outcome.champions[k] and not wins[fittest]
     outcome.champions[k] = fittest
     if rule.takes_means:

@@ -82,7 +82,9 @@ def measure_outputs(metric: Metric, outputs: Array, data: Data) -> Array:
     if compiled_metric is None:
         return metric(np.swapaxes(outputs, -1, -2), data.targets, data.weights)
     measured = np.empty(len(outputs))
-    kernels.measure_outputs(compiled_metric, outputs, measured)
+    _, n_outputs, n_instances = outputs.shape
+    slopes, none = (np.empty((0, n), dtype=outputs.dtype) for n in (n_outputs, n_instances))
+    kernels.measure_outputs(compiled_metric, outputs, slopes, none, none, measured)
     return measured
 
 

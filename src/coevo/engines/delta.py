@@ -46,11 +46,12 @@ from coevo.engines.compiled_metrics import (
 )
 from coevo.engines.context import Context
 from coevo.engines.groups import Group, NeuronGroups
+from coevo.engines.kernels import sweeps as kernels
 from coevo.engines.kernels.activations import ACTIVATION_CODES, BOUNDED, IDENTITY
 from coevo.engines.kernels.candidates import HIDDEN, Candidates
 from coevo.engines.kernels.metrics import AccuracyOn
 from coevo.engines.kernels.open_instances import OpenLayer
-from coevo.engines.kernels.sweeps import LastHidden, sweep_hidden, sweep_outputs
+from coevo.engines.kernels.sweeps import LastHidden
 from coevo.engines.open_instances import OpenSweep
 from coevo.engines.passes import FullPassEvaluator, share_out_blocks
 from coevo.engines.replacements import Replacements
@@ -295,18 +296,16 @@ class DeltaEvaluator(FullPassEvaluator):
 
     def _sweep_held(self, contest: Contest, neighbours: range) -> None:
         """Sweep over some subpopulations whose pre-activations are in the buffer."""
-        staged, outputs = self._staged, self._context.pre_activations[-1]
+        staged = self._staged
         while neighbours:
             first_staged, first_held = staged.subpopulations.start, staged.held.start
             rows = slice(neighbours.start - first_staged, neighbours.stop - first_staged)
             held = slice(neighbours.start - first_held, neighbours.stop - first_held)
             offspring, rule, outcome = _pick(contest, rows)
-            is_output = self._groups.layers[neighbours.start] == self._last
-            sweep = sweep_outputs if is_output else sweep_hidden
-            n_done = sweep(
+            n_done = kernels.sweep(
                 self._batch_metric, staged.array[held], staged.biases_of(neighbours),
-                outputs if is_output else self._find_last_hidden(),
-                self._groups.neurons[neighbours.start], offspring, rule, outcome,
+                self._find_last_hidden(), self._groups.neurons[neighbours.start],
+                self._groups.layers[neighbours.start] == self._last, offspring, rule, outcome,
             )  # fmt: skip
             if n_done:
                 self._take_over(neighbours[:n_done], outcome)

@@ -15,7 +15,7 @@ from coevo.engines.candidates import BLOCK_ELEMENTS
 from coevo.engines.compiled_metrics import COMPILED, compile_metric, measure_outputs
 from coevo.engines.context import Context
 from coevo.engines.groups import NeuronGroups
-from coevo.engines.kernels.metrics import measure_after_moves
+from coevo.engines.kernels import metrics as kernels
 from coevo.engines.passes import Scratch, activation_function, pre_activate, share_out_blocks
 
 Replaced = Sequence[tuple[int, Array]]
@@ -91,9 +91,8 @@ class Validator:
         before = context.activations[-1][neurons]
         outgoing = np.ascontiguousarray(context.matrices[-1][:, neurons].T)
         fitness = np.empty(len(neurons))
-        measure_after_moves(
-            self._compiled_metric, context.pre_activations[-1], outgoing, before, after, fitness
-        )
+        outputs = context.pre_activations[-1][np.newaxis]
+        kernels.measure_outputs(self._compiled_metric, outputs, outgoing, before, after, fitness)
         context.pre_activations[-2][neurons] = pre_activations
         context.activations[-1][neurons] = after
         return fitness

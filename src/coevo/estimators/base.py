@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
@@ -24,6 +25,7 @@ from coevo.core.network import Architecture, Network
 from coevo.core.responses import Responses
 from coevo.core.settings import COMPONENTS, DTYPES, MOVED, Settings
 from coevo.core.smoothing import Smoothing, is_auto
+from coevo.core.stopping import StopReason
 from coevo.estimators.callbacks import (
     CallbackSupportMixin,
     FitTask,
@@ -249,6 +251,12 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         self.settings_ = result.settings
         is_apart = problem.validation is not problem.training
         self.chosen_on_ = "validation" if is_apart else "training"
+        if result.stop_reason is StopReason.INTERRUPTED:
+            warnings.warn(
+                f"interrupted in generation {result.generations:,}; what is kept is the best "
+                f"network so far, with a fitness of {result.validation_fitness:.4g}",
+                stacklevel=3,
+            )
         return result
 
     def _attributes(

@@ -17,10 +17,10 @@ import json
 import os
 import struct
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numba
 import numpy as np
 
 from coevo._typing import Array, StrPath
@@ -94,7 +94,7 @@ class Fingerprint:
             dict(run.arguments),
             {name: digest(array) for name, array in run.arrays.items() if array is not None},
             run.engine,
-            {"coevo": __version__, "numpy": np.__version__, "numba": numba.__version__},
+            {"coevo": __version__, "numpy": np.__version__, "numba": version("numba")},
             run.settings.seed,
         )
 

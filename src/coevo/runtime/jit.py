@@ -1,35 +1,117 @@
-"""Compiles kernels: one decorator for every inner loop of the package."""
+"""Compiles kernels: one decorator for every inner loop of the package.
+
+Nothing here imports Numba: a kernel does, once it is first called (`runtime.compiler`).
+"""
 
 from __future__ import annotations
 
+import gc
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property, update_wrapper
 from typing import Any
-
-from numba import njit
-from numba.core.dispatcher import Dispatcher
-from numba.core.event import Listener, install_listener, register
-from numba.extending import overload
-
-from coevo.runtime.kernel_cache import KernelCache
 
 COMPILING = "compiling kernels, once"
 """What people are told while Numba compiles; the first run on a machine would seem to hang."""
 
+_lock = threading.Lock()
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a loop over plain arrays, once for each machine.
 
-    The machine code is cached on disk beside the package or, where that is read-only, in the
-    user's cache folder. Where nothing can be written at all, each process compiles for itself.
-    Kernels release the GIL, and divide by zero as NumPy does.
+class Kernel:
+    """A loop over plain arrays, compiled when it is first called, once for each machine.
+
+    A kernel may be called from Python and by other kernels, which hold a copy of it; it is compiled
+    for the callers that it has. The machine code of one that Python calls is cached on disk beside
+    the package or, where that is read-only, in the user's cache folder. Where nothing can be
+    written at all, each process compiles for itself. Kernels release the GIL, and divide by zero as
+    NumPy does.
+
+    Parameters
+    ----------
+    function
+        The loop.
+    liberties
+        LLVM's fast-math flags.
+
+    Attributes
+    ----------
+    py_func
+        The function as it was given.
     """
-    return _compile(function)
+
+    def __init__(self, function: Callable[..., Any], liberties: tuple[str, ...] = ()) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._liberties = liberties
+        self._entry: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it from Python."""
+        return (self._entry or self.entry)(*arguments)
+
+    @property
+    def entry(self) -> Any:
+        """What Python calls: Numba's dispatcher, or the function if the JIT is switched off."""
+        with _lock:  # two threads would compile it twice
+            if self._entry is None:
+                from coevo.runtime.compiler import make_entry  # noqa: PLC0415 - imports Numba
+
+                self._entry = make_entry(self.py_func, self._liberties)
+        return self._entry
+
+    @cached_property
+    def inner(self) -> Any:
+        """What kernels call: Numba's dispatcher; Numba asks for it under a lock of its own."""
+        from coevo.runtime.compiler import make_inner  # noqa: PLC0415 - imports Numba
+
+        return make_inner(self.py_func, self._liberties)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """How Numba takes this name in a kernel that it compiles."""
+        return self.inner._numba_type_
 
 
-def compiled_with(*liberties: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile a loop whose last bits may differ between machines, but not between runs on one.
+class Choice:
+    """Stands for the kernel that is for the type of the first argument.
+
+    Kernels that call it hold no more than the one chosen, so nothing is compiled in vain.
+
+    Parameters
+    ----------
+    kernels
+        By type: of a named tuple, or of a NumPy scalar.
+    """
+
+    def __init__(self, kernels: Mapping[type, Callable[..., Any]]) -> None:
+        self._kernels = kernels
+
+    def __call__(self, first: Any, *others: Any) -> Any:
+        """Call the kernel for the type of the first argument from Python."""
+        return self._kernels[type(first)](first, *others)
+
+    @cached_property
+    def inner(self) -> Any:
+        """What kernels call."""
+        from coevo.runtime.compiler import Chooser  # noqa: PLC0415 - imports Numba
+
+        return Chooser(self._kernels)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.inner.numba_type
+
+
+def compiled(function: Callable[..., Any]) -> Kernel:
+    """Make a function a `Kernel`."""
+    return Kernel(function)
+
+
+def compiled_with(*liberties: str) -> Callable[[Callable[..., Any]], Kernel]:
+    """Make a kernel whose last bits may differ between machines, but not between runs on one.
 
     A process may hold several copies of a kernel, one in each kernel that calls it, optimised apart
     from each other; which of them runs depends on what was loaded first. So each product must
@@ -41,36 +123,12 @@ def compiled_with(*liberties: str) -> Callable[[Callable[..., Any]], Callable[..
         LLVM's fast-math flags: "contract" (fused multiply-add), "reassoc" (sums in any order, which
         SIMD reductions need).
     """
-
-    def compile_it(function: Callable[..., Any]) -> Callable[..., Any]:
-        return _compile(function, fastmath=set(liberties))
-
-    return compile_it
+    return lambda function: Kernel(function, liberties)
 
 
-def _compile(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    kernel: Callable[..., Any] = njit(function, nogil=True, error_model="numpy", **options)
-    if isinstance(kernel, Dispatcher):  # not if the JIT is switched off
-        with suppress(RuntimeError):  # Numba found no folder for its cache
-            kernel._cache = KernelCache(function)  # type: ignore[attr-defined]
-    return kernel
-
-
-def chosen_by_type(kernels: dict[type, Callable[..., Any]]) -> Callable[..., Any]:
-    """Return a function that calls the kernel for the type of its first argument, a named tuple.
-
-    Kernels that call it hold no more than the one chosen, so nothing is compiled in vain.
-    """
-
-    def choose(first: Any, *others: Any) -> Any:
-        return kernels[type(first)](first, *others)
-
-    @overload(choose)
-    def choose_compiled(first, *others):  # type: ignore[no-untyped-def]
-        kernel = kernels[first.instance_class]
-        return lambda first, *others: kernel(first, *others)  # noqa: PLW0108 - takes no kernel
-
-    return choose
+def chosen_by_type(kernels: Mapping[type, Callable[..., Any]]) -> Choice:
+    """Return a function that calls the kernel for the type of its first argument."""
+    return Choice(kernels)
 
 
 @compiled
@@ -84,47 +142,65 @@ def copy(source: Any, into: Any) -> None:
         into[k] = source[k]
 
 
-class _Watcher(Listener):
-    """Told by Numba when a kernel is compiled; loading one from the cache is not reported."""
+@compiled
+def fill(array: Any, value: Any) -> None:
+    """Set all numbers of an array of one axis; see `copy`."""
+    for k in range(len(array)):
+        array[k] = value
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
 
-    def on_start(self, event: Any) -> None:
-        self._tell(event.data["dispatcher"].py_func.__name__)
+# ---------------------------------------------------------------------------- while Numba compiles
 
-    def on_end(self, event: Any) -> None:
-        pass
+
+class _Compilations:
+    """Follows what Numba compiles; loading a kernel from the cache is not reported."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.watchers: list[Callable[[str], None]] = []
+        self._depth = 0
+        self._began = 0.0
+        self._collects_garbage = False
+
+    def begin(self, name: str) -> None:
+        """A function is compiled from now on, perhaps for one that is being compiled."""
+        if self._depth == 0:
+            self._began = time.perf_counter()
+            # Many small objects are made and few become garbage, which Python would look for again
+            # and again, in a fifth of all the time.
+            self._collects_garbage = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+        for tell in self.watchers:
+            tell(name)
+
+    def end(self) -> None:
+        """The function that was begun last is done."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._began
+            if self._collects_garbage:
+                gc.enable()
+
+
+compilations = _Compilations()
+
+
+def _follow_compilations() -> None:
+    """Have Numba report what it compiles, if it has been imported, by whomever."""
+    if "numba" in sys.modules:
+        import coevo.runtime.compiler  # noqa: F401, PLC0415 - reports what is compiled
 
 
 @contextmanager
 def watching(tell: Callable[[str], None]) -> Iterator[None]:
-    """Call `tell` with the name of each kernel that has to be compiled within this context."""
-    with install_listener("numba:compile", _Watcher(tell)):
+    """Call `tell` with the name of each function that has to be compiled within this context."""
+    _follow_compilations()
+    compilations.watchers.append(tell)
+    try:
         yield
-
-
-class _Stopwatch(Listener):
-    """Adds up the seconds in which kernels are compiled."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._depth = 0
-        self._began = 0.0
-
-    def on_start(self, event: Any) -> None:
-        if self._depth == 0:
-            self._began = time.perf_counter()
-        self._depth += 1
-
-    def on_end(self, event: Any) -> None:
-        self._depth -= 1
-        if self._depth == 0:  # compiling a kernel compiles those it calls
-            self.seconds += time.perf_counter() - self._began
-
-
-_stopwatch = _Stopwatch()
-register("numba:compile", _stopwatch)  # type: ignore[no-untyped-call]
+    finally:
+        compilations.watchers.remove(tell)
 
 
 def clock() -> float:
@@ -132,4 +208,5 @@ def clock() -> float:
 
     A budget of seconds is for searching; on a new machine compiling could use it up.
     """
-    return time.perf_counter() - _stopwatch.seconds
+    _follow_compilations()
+    return time.perf_counter() - compilations.seconds

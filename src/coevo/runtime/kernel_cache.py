@@ -3,7 +3,8 @@
 Numba stamps a kernel's cache with the age of its own source file only, so that a change in a
 function that the kernel calls, in another file, goes unnoticed. Here the stamp is a digest of all
 sources that kernels are compiled from. Files carry a checksum: one that is cut or damaged is
-removed and the kernel compiled anew.
+removed and the kernel compiled anew. Of several processes that need a kernel one compiles it, and
+the others wait for it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from coevo.runtime.jit import compilations
+
 logger = logging.getLogger("coevo")
 
 _CHECKSUM_BYTES = 32
+_PATIENCE = 60.0  # seconds; then the process that compiles may have been stopped
 
 
 @cache
@@ -81,9 +85,19 @@ class KernelCache(FunctionCache):
         stamp = f"{numba.__version__} {digest_sources()}"
         self._file = _CheckedFile(self._cache_path, self._impl.filename_base, stamp)
         self._cache_file = self._file
+        self._turn: Any = None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load a compiled kernel, None if there is none or it cannot be read."""
+        kernel = self._load(sig, target_context)
+        if kernel is None:
+            self._take_turn()
+            kernel = self._load(sig, target_context)
+            if kernel is not None:  # another process has compiled it meanwhile
+                self._end_turn()
+        return kernel
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
         except Exception as error:  # whatever a damaged file leads to
@@ -100,3 +114,29 @@ class KernelCache(FunctionCache):
             self._file.discard()
             with suppress(Exception):
                 super().save_overload(sig, data)
+        finally:
+            self._end_turn()
+
+    def _take_turn(self) -> None:
+        """Keep other processes from compiling the kernel; wait if one does so now."""
+        from filelock import FileLock, Timeout  # noqa: PLC0415 - only if something is compiled
+
+        path = Path(self._cache_path) / f"{self._impl.filename_base}.lock"
+        self._turn = FileLock(path, thread_local=False, fallback_to_soft=False)
+        try:
+            self._turn.acquire(blocking=False)
+        except Timeout:
+            compilations.begin(self._name)
+            with suppress(Timeout):
+                self._turn.acquire(_PATIENCE)
+            compilations.end()
+        except (OSError, NotImplementedError) as error:  # there is no folder, or it cannot lock
+            logger.debug("%s: others may compile it too (%r)", self._name, error)
+
+    def _end_turn(self) -> None:
+        lock, self._turn = self._turn, None
+        if lock is not None and lock.is_locked:
+            # Removed while it is held: who opened it meanwhile finds it gone and tries again.
+            with suppress(OSError):
+                Path(lock.lock_file).unlink()
+            lock.release()

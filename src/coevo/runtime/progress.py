@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Self
 
+from coevo.runtime.jit import COMPILING, watching
 from coevo.runtime.terminal import printable
 
 _FIRST_LINE = 2.0  # seconds; what takes less time needs no line
@@ -31,9 +32,6 @@ class Progress:
         What is going on.
     total
         What `done` amounts to at the end, None if nobody knows.
-    watch_compiler
-        Whether to say when Numba compiles kernels, which takes seconds and would look like a hang.
-        Imports Numba.
     is_shown
         False shows nothing.
 
@@ -49,12 +47,10 @@ class Progress:
         title: str,
         total: float | None = None,
         *,
-        watch_compiler: bool = True,
         is_shown: bool = True,
     ) -> None:
         self._title = title
         self._total = total
-        self._watch_compiler = watch_compiler
         self._done: float | None = None
         self._display = _choose_display() if is_shown else _Nothing()
         self._stack = ExitStack()
@@ -62,9 +58,7 @@ class Progress:
     def __enter__(self) -> Self:
         self._stack.enter_context(self._display)
         self._show(self._title, at_once=True)
-        if self._watch_compiler and not isinstance(self._display, _Nothing):
-            from coevo.runtime.jit import COMPILING, watching  # noqa: PLC0415 - slow to import
-
+        if not isinstance(self._display, _Nothing):
             self._stack.enter_context(watching(lambda _: self._show(COMPILING)))
         return self
 

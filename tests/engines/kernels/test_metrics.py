@@ -12,22 +12,22 @@ from coevo.engines.kernels.metrics import (
     AccuracyOn,
     CrossEntropyOn,
     MarginOn,
-    measure_after_moves,
     measure_cross_entropy,
     measure_margins,
+    measure_outputs,
 )
 
 pytestmark = pytest.mark.without_jit
 
 
 @given(data=st.data(), n_moves=st.integers(1, 3))
-def test_measure_after_moves_is_the_formula_move_by_move(hidden_cases, data, n_moves):
+def test_measured_outputs_are_the_formula_move_by_move(hidden_cases, data, n_moves):
     outputs, weights, _, _, targets = data.draw(hidden_cases())
     rng = np.random.default_rng(n_moves)
     before, after = rng.choice([-1.0, -0.5, 0.0, 1.0], (2, n_moves, len(targets)))
     outgoing = rng.choice([-2.0, 0.0, 0.5, 1.0], (n_moves, len(weights)))
     measured, moved = np.empty(n_moves), outputs.copy()
-    measure_after_moves(AccuracyOn(targets), moved, outgoing, before, after, measured)
+    measure_outputs(AccuracyOn(targets), moved[np.newaxis], outgoing, before, after, measured)
     for move in range(n_moves):
         outputs = outputs + np.multiply.outer(outgoing[move], after[move] - before[move])
         assert measured[move] == (outputs.argmax(axis=0) == targets).mean()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from coevo.engines.kernels.candidates import find_shift
-from coevo.runtime.jit import compiled
+from coevo.runtime.jit import compiled, fill
 
 
 @compiled
@@ -49,22 +49,19 @@ def predict_shifted(logits, slopes, shift, moved, largest, chosen):
 
 
 @compiled
-def count_right(logits, targets, counts):
-    """Count the instances that m networks classify right.
+def count_right(logits, targets, largest):
+    """Return how many instances are classified right.
 
-    logits: (m, C, B), targets: (B,) int32, counts: (m,) int64, written.
+    logits: (C, B), targets: (B,) int32, largest: (B,) for scratch.
     """
-    n_networks, n_classes, n_instances = logits.shape
-    largest = np.empty(n_instances, dtype=logits.dtype)
-    chosen = np.empty(n_instances, dtype=np.int32)
-    for j in range(n_networks):
-        choose_first(logits[j, 0], largest, chosen)
-        for c in range(1, n_classes):
-            choose_larger(logits[j, c], np.int32(c), largest, chosen)
-        count = np.int32(0)
-        for k in range(n_instances):
-            count = np.int32(count + np.int32(chosen[k] == targets[k]))
-        counts[j] = count
+    chosen = np.empty(len(targets), dtype=np.int32)
+    choose_first(logits[0], largest, chosen)
+    for c in range(1, len(logits)):
+        choose_larger(logits[c], np.int32(c), largest, chosen)
+    count = np.int32(0)
+    for k in range(len(targets)):
+        count = np.int32(count + np.int32(chosen[k] == targets[k]))
+    return count
 
 
 @compiled
@@ -79,6 +76,7 @@ def fill_confusion_matrices(targets, weights, candidates, matrices):
     for j in range(len(matrices)):
         find_shift(candidates, j, shift)
         predict_shifted(candidates.outputs, candidates.slopes, shift, moved, largest, chosen)
-        matrices[j] = 0
+        for c in range(matrices.shape[1]):
+            fill(matrices[j, c], 0.0)
         for k in range(len(targets)):
             matrices[j, targets[k], chosen[k]] += weights[k]

@@ -11,13 +11,10 @@ least-squares fit, and 2ⁿ is written straight into the bits of a float32.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from coevo.runtime.jit import compiled_with
+from coevo.runtime.jit import chosen_by_type, compiled, compiled_with
 
 _REAL = np.float32
 _LOG2_E = _REAL(1 / math.log(2))
@@ -77,36 +74,34 @@ def _artanh32(x):
     return _REAL(0.5) * _log32((_REAL(1) + x) / (_REAL(1) - x))
 
 
-def exp(x: Any) -> Any:
-    """Return e to the x, for an x of at most 80; it never falls below 1e-38."""
-    return _REAL(_exp32(x)) if isinstance(x, np.float32) else np.exp(x)
+@compiled
+def _exp64(x):
+    return math.exp(x)
 
 
-def tanh(x: Any) -> Any:
-    """Return the hyperbolic tangent."""
-    return _REAL(_tanh32(x)) if isinstance(x, np.float32) else np.tanh(x)
+@compiled
+def _tanh64(x):
+    return math.tanh(x)
 
 
-def log(x: Any) -> Any:
-    """Return the natural logarithm of a positive normal number."""
-    return _REAL(_log32(x)) if isinstance(x, np.float32) else np.log(x)
+@compiled
+def _log64(x):
+    return math.log(x)
 
 
-def artanh(x: Any) -> Any:
-    """Return the inverse of tanh, for an x between −1 and 1, both excluded."""
-    return _REAL(_artanh32(x)) if isinstance(x, np.float32) else np.arctanh(x)
+@compiled
+def _artanh64(x):
+    return math.atanh(x)
 
 
-def _compile_both(plain: Any, single: Any, double: Any) -> None:
-    """Have kernels call one or the other; which is known when they are compiled."""
+exp = chosen_by_type({np.float32: _exp32, np.float64: _exp64})
+"""e to the x, for an x of at most 80; in float32 it never falls below 1e-38."""
 
-    @overload(plain)
-    def choose(x):
-        chosen = single if x == types.float32 else double
-        return lambda x: chosen(x)  # noqa: PLW0108 - Numba compiles no built-in by itself
+tanh = chosen_by_type({np.float32: _tanh32, np.float64: _tanh64})
+"""The hyperbolic tangent."""
 
+log = chosen_by_type({np.float32: _log32, np.float64: _log64})
+"""The natural logarithm of a positive normal number."""
 
-_compile_both(exp, _exp32, math.exp)
-_compile_both(tanh, _tanh32, math.tanh)
-_compile_both(log, _log32, math.log)
-_compile_both(artanh, _artanh32, math.atanh)
+artanh = chosen_by_type({np.float32: _artanh32, np.float64: _artanh64})
+"""The inverse of tanh, for an x between −1 and 1, both excluded."""

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from coevo._typing import Array
-from coevo.engines.kernels.activations import BOUNDED, TANH
-from coevo.engines.kernels.candidates import HIDDEN, Candidates, find_shift
+from coevo.engines.kernels.activations import BOUNDED
+from coevo.engines.kernels.candidates import HIDDEN, find_shift
 from coevo.engines.kernels.classes import count_right
 from coevo.engines.kernels.functions import exp, log
 from coevo.engines.kernels.intervals import (
@@ -22,9 +22,10 @@ from coevo.engines.kernels.intervals import (
     measure_inside,
 )
 from coevo.engines.kernels.layers import move_outputs
-from coevo.runtime.jit import chosen_by_type, compiled, compiled_with
+from coevo.runtime.jit import chosen_by_type, compiled, compiled_with, fill
 
 _FAR = 40.0  # logits may move so far before exp of them needs another level
+_LINE = 16  # float32 in a line of the cache
 
 
 class AccuracyOn(NamedTuple):
@@ -64,6 +65,27 @@ MetricOn = AccuracyOn | CrossEntropyOn | MarginOn | ErrorOn
 """A metric on some instances. Its type says which loop, before it is compiled."""
 
 
+@compiled
+def _make_row(n, dtype):
+    """Return room for n numbers that begins where a line of the processor's cache does.
+
+    SIMD instructions that reach over two lines take longer.
+    """
+    room = np.empty(n + _LINE, dtype=dtype)
+    first = (-room.ctypes.data % 64) // room.itemsize
+    return room[first : first + n]
+
+
+@compiled
+def _make_scratch(outputs):
+    """Return scratch memory: the shift, three rows of a metric's own, true logits, their slopes."""
+    n, dtype = outputs.shape[-1], outputs.dtype
+    return (
+        _make_row(n, dtype), _make_row(n, dtype), _make_row(n, dtype), _make_row(n, dtype),
+        _make_row(n, dtype), _make_row(n, dtype),
+    )  # fmt: skip
+
+
 @compiled_with("contract", "reassoc")
 def _weigh(values, weights):
     """Return the weighted sum of values, in double precision."""
@@ -96,13 +118,18 @@ def _measure_accuracy(metric, candidates, measured):
     measure_inside(candidates.pre_activations, candidates.biases, low, high, measured)
 
 
+@compiled
+def _find_accuracy(metric, logits, stay, shift, scratch):
+    return count_right(logits, metric.targets, scratch[1]) / len(metric.targets)
+
+
 # --------------------------------------------------------------------------------- cross-entropy
 
 
 @compiled
 def _find_level(logits, slopes, shift, level):
     """Find the largest logit of each instance once they are shifted; level: (B,), written."""
-    level[:] = -np.inf
+    fill(level, level.dtype.type(-np.inf))
     for c in range(len(logits)):
         logit, slope = logits[c], slopes[c]
         for k in range(len(level)):
@@ -132,22 +159,40 @@ def _find_log_probabilities_of_one(true, true_slopes, shift, rest, moving, slope
 
 
 @compiled
-def _find_rest(logits, c, level, total):
-    """Write log Σ exp of all logits but c into `total`, (B,)."""
-    stay = np.zeros_like(level)
-    level[:] = -np.inf
+def _find_rest(logits, c, stay, level, total):
+    """Write log Σ exp of all logits but c into `total`, (B,); stay: (B,) zeros."""
+    zero = logits.dtype.type(0)
+    fill(level, logits.dtype.type(-np.inf))
+    fill(total, zero)
     for other in range(len(logits)):
         if other != c:
             logit = logits[other]
             for k in range(len(level)):
                 level[k] = np.maximum(level[k], logit[k])
-    total[:] = 0
-    zero = logits.dtype.type(0)
     for other in range(len(logits)):
         if other != c:
             _add_exp(logits[other], zero, stay, level, total)
     for k in range(len(level)):
         total[k] = level[k] + log(total[k])
+
+
+@compiled
+def _find_largest_size(numbers):
+    largest = numbers.dtype.type(0)
+    for c in range(len(numbers)):
+        largest = max(largest, abs(numbers[c]))
+    return largest
+
+
+@compiled
+def _sum_log_probabilities(metric, logits, slopes, shift, scratch):
+    """Return the fitness once logits have moved; level and true-class logits are known."""
+    level, total, values = scratch[1], scratch[2], scratch[3]
+    fill(total, total.dtype.type(0))
+    for c in range(len(slopes)):
+        _add_exp(logits[c], slopes[c], shift, level, total)
+    _find_log_probabilities(scratch[4], scratch[5], shift, level, total, values)
+    return _weigh(values, metric.weights)
 
 
 @compiled
@@ -160,38 +205,41 @@ def measure_cross_entropy(metric, candidates, measured):
 
     measured: (m,) float64, written.
     """
-    targets, weights = metric.targets, metric.weights
     logits, slopes = candidates.outputs, candidates.slopes
-    n_classes, n_instances = logits.shape
-    scratch = np.zeros((6, n_instances), dtype=logits.dtype)
+    n_classes = len(logits)
+    scratch = _make_scratch(logits)
     shift, level, total, values = scratch[0], scratch[1], scratch[2], scratch[3]
     true, true_slopes = scratch[4], scratch[5]
-    _find_true_logits(targets, logits, slopes, true, true_slopes)
+    _find_true_logits(metric.targets, logits, slopes, true, true_slopes)
+    fill(shift, logits.dtype.type(0))
     n_moving, moving = 0, n_classes
     for c in range(n_classes):
         if slopes[c] != 0:
             n_moving, moving = n_moving + 1, c
     if n_classes > 1 and n_moving == 1:
-        _find_rest(logits, moving, level, total)
+        _find_rest(logits, moving, shift, level, total)
         for j in range(len(measured)):
             find_shift(candidates, j, shift)
             _find_log_probabilities_of_one(
                 true, true_slopes, shift, total, logits[moving], slopes[moving], values
             )
-            measured[j] = _weigh(values, weights)
+            measured[j] = _weigh(values, metric.weights)
         return
     is_bounded = candidates.activation in BOUNDED
-    stays_near = is_bounded and 2 * np.abs(slopes).max() < _FAR
+    stays_near = is_bounded and 2 * _find_largest_size(slopes) < _FAR
     _find_level(logits, slopes, shift, level)
     for j in range(len(measured)):
         find_shift(candidates, j, shift)
         if not stays_near:
             _find_level(logits, slopes, shift, level)
-        total[:] = 0
-        for c in range(n_classes):
-            _add_exp(logits[c], slopes[c], shift, level, total)
-        _find_log_probabilities(true, true_slopes, shift, level, total, values)
-        measured[j] = _weigh(values, weights)
+        measured[j] = _sum_log_probabilities(metric, logits, slopes, shift, scratch)
+
+
+@compiled
+def _find_cross_entropy(metric, logits, stay, shift, scratch):
+    _find_true_logits(metric.targets, logits, stay, scratch[4], scratch[5])
+    _find_level(logits, stay, shift, scratch[1])
+    return _sum_log_probabilities(metric, logits, stay, shift, scratch)
 
 
 # ---------------------------------------------------------------------------------------- margins
@@ -206,92 +254,99 @@ def _raise_competing(logit, slope, shift, targets, c, competing):
 
 
 @compiled
+def _sum_margins(metric, logits, slopes, shift, scratch):
+    """Return the fitness once logits have moved; true-class logits are known."""
+    competing, true, true_slopes = scratch[1], scratch[4], scratch[5]
+    ceiling = logits.dtype.type(metric.limit)
+    fill(competing, logits.dtype.type(-np.inf))
+    for c in range(len(slopes)):
+        _raise_competing(logits[c], slopes[c], shift, metric.targets, np.int32(c), competing)
+    for k in range(len(competing)):
+        competing[k] = min(true[k] + true_slopes[k] * shift[k] - competing[k], ceiling)
+    return _weigh(competing, metric.weights)
+
+
+@compiled
 def measure_margins(metric, candidates, measured):
     """Add up the clipped margins, for each candidate; measured: (m,) float64, written."""
-    targets, weights = metric.targets, metric.weights
     logits, slopes = candidates.outputs, candidates.slopes
-    n_classes, n_instances = logits.shape
-    scratch = np.zeros((4, n_instances), dtype=logits.dtype)
-    shift, competing, true, true_slopes = scratch[0], scratch[1], scratch[2], scratch[3]
-    ceiling = logits.dtype.type(metric.limit)
-    _find_true_logits(targets, logits, slopes, true, true_slopes)
+    scratch = _make_scratch(logits)
+    _find_true_logits(metric.targets, logits, slopes, scratch[4], scratch[5])
     for j in range(len(measured)):
-        find_shift(candidates, j, shift)
-        competing[:] = -np.inf
-        for c in range(n_classes):
-            _raise_competing(logits[c], slopes[c], shift, targets, np.int32(c), competing)
-        for k in range(n_instances):
-            competing[k] = min(true[k] + true_slopes[k] * shift[k] - competing[k], ceiling)
-        measured[j] = _weigh(competing, weights)
+        find_shift(candidates, j, scratch[0])
+        measured[j] = _sum_margins(metric, logits, slopes, scratch[0], scratch)
+
+
+@compiled
+def _find_margins(metric, logits, stay, shift, scratch):
+    _find_true_logits(metric.targets, logits, stay, scratch[4], scratch[5])
+    return _sum_margins(metric, logits, stay, shift, scratch)
 
 
 # ----------------------------------------------------------------------------------------- errors
 
 
 @compiled
+def _sum_errors(metric, outputs, slopes, shift, scratch):
+    """Return the fitness once outputs have moved."""
+    errors, fitness = scratch[1], 0.0
+    for c in range(len(slopes)):
+        output, slope, targets = outputs[c], slopes[c], metric.targets[c]
+        for k in range(len(errors)):
+            error = abs(output[k] + slope * shift[k] - targets[k])
+            errors[k] = error * error if metric.is_squared else error
+        fitness -= metric.worths[c] * _weigh(errors, metric.weights)
+    return fitness / len(slopes)
+
+
+@compiled
 def measure_errors(metric, candidates, measured):
     """Add up minus the squared or absolute errors, for each candidate; measured: (m,) float64."""
-    targets, weights = metric.targets, metric.weights
-    n_outputs, n_instances = candidates.outputs.shape
-    shift, errors = np.empty_like(candidates.now), np.empty_like(candidates.now)
+    outputs, slopes = candidates.outputs, candidates.slopes
+    scratch = _make_scratch(outputs)
     for j in range(len(measured)):
-        find_shift(candidates, j, shift)
-        fitness = 0.0
-        for c in range(n_outputs):
-            output, slope, worth = candidates.outputs[c], candidates.slopes[c], metric.worths[c]
-            for k in range(n_instances):
-                error = abs(output[k] + slope * shift[k] - targets[c, k])
-                errors[k] = error * error if metric.is_squared else error
-            fitness -= worth * _weigh(errors, weights)
-        measured[j] = fitness / n_outputs
+        find_shift(candidates, j, scratch[0])
+        measured[j] = _sum_errors(metric, outputs, slopes, scratch[0], scratch)
 
 
 # ---------------------------------------------------------------------------- candidates, outputs
 
-_GRADED = {
-    CrossEntropyOn: measure_cross_entropy, MarginOn: measure_margins, ErrorOn: measure_errors,
-}  # fmt: skip
-_measure_graded = chosen_by_type(_GRADED)
-
-measure_candidates = chosen_by_type({AccuracyOn: _measure_accuracy} | _GRADED)
+measure_candidates = chosen_by_type(
+    {
+        AccuracyOn: _measure_accuracy,
+        CrossEntropyOn: measure_cross_entropy,
+        MarginOn: measure_margins,
+        ErrorOn: measure_errors,
+    }
+)
 """Measure the candidates of one neuron: (metric, candidates, measured (m,), written)."""
 
-
-@compiled
-def _measure_accuracy_of_outputs(metric, outputs, measured):
-    counts = np.empty(len(outputs), dtype=np.int64)
-    count_right(outputs, metric.targets, counts)
-    for j in range(len(counts)):
-        measured[j] = counts[j] / len(metric.targets)
-
-
-@compiled
-def _measure_graded_outputs(metric, outputs, measured):
-    n_networks, n_outputs, n_instances = outputs.shape
-    # One candidate for a neuron that moves nothing.
-    nothing, stays = np.zeros((1, n_instances), outputs.dtype), np.zeros(n_outputs, outputs.dtype)
-    no_bias = np.zeros(1, outputs.dtype)
-    for j in range(n_networks):
-        candidates = Candidates(nothing, no_bias, outputs[j], stays, nothing[0], TANH, HIDDEN)
-        _measure_graded(metric, candidates, measured[j : j + 1])
-
-
-measure_outputs = chosen_by_type(
-    {AccuracyOn: _measure_accuracy_of_outputs} | dict.fromkeys(_GRADED, _measure_graded_outputs)
+_find_fitness = chosen_by_type(
+    {
+        AccuracyOn: _find_accuracy,
+        CrossEntropyOn: _find_cross_entropy,
+        MarginOn: _find_margins,
+        ErrorOn: _sum_errors,
+    }
 )
-"""Measure the outputs of m networks: (metric, outputs (m, C, B), measured (m,), written)."""
+"""Return the fitness of outputs: (metric, outputs (C, B), zeros (C,), zeros (B,), scratch)."""
 
 
 @compiled
-def measure_after_moves(metric, outputs, slopes, before, after, measured):
-    """Measure the outputs after each of n moves of neurons of the last hidden layer.
+def measure_outputs(metric, outputs, slopes, before, after, measured):
+    """Measure the outputs of networks, or of one network after each of n moves.
 
-    outputs: (C, B), moved along; slopes: (n, C) from each moved neuron to the outputs; before and
-    after: (n, B) its activations; measured: (n,) float64, written.
+    outputs: (m, C, B); slopes: (n, C) from each moved neuron of the last hidden layer to the
+    outputs; before and after: (n, B) its activations; measured: (m,) or (n,) float64, written. If
+    there are moves, outputs[0] is moved along.
     """
-    n_outputs, n_instances = outputs.shape
-    start = np.int64(0)  # a literal would have the loop compiled once more, for itself
-    for move in range(len(after)):
-        move_outputs(outputs, start, slopes[move], before[move], after[move])
-        shown = outputs.reshape((1, n_outputs, n_instances))
-        measure_outputs(metric, shown, measured[move : move + 1])
+    n_outputs = outputs.shape[1]
+    scratch = _make_scratch(outputs)
+    stay, start = np.empty(n_outputs, dtype=outputs.dtype), np.int64(0)
+    fill(stay, outputs.dtype.type(0))
+    fill(scratch[0], outputs.dtype.type(0))
+    for j in range(len(measured)):
+        shown = outputs[0 if len(slopes) > 0 else j]
+        if len(slopes) > 0:
+            move_outputs(shown, start, slopes[j], before[j], after[j])
+        measured[j] = _find_fitness(metric, shown, stay, scratch[0], scratch)

@@ -16,7 +16,7 @@ from coevo.engines.kernels.activations import IDENTITY, activate
 from coevo.engines.kernels.candidates import HIDDEN, Candidates
 from coevo.engines.kernels.layers import move_outputs
 from coevo.engines.kernels.metrics import measure_candidates
-from coevo.runtime.jit import compiled, copy
+from coevo.runtime.jit import compiled, copy, fill
 
 
 class LastHidden(NamedTuple):
@@ -49,7 +49,7 @@ def _find_chosen(pre_activations, wins, chosen, row):
         return
     # Linear in the weights: those of the mean are the mean of the survivors'.
     n_targets = len(pre_activations) // 2
-    row[:] = 0
+    fill(row, row.dtype.type(0))
     for j in range(n_targets):
         survivor = pre_activations[j if wins[j] else n_targets + j]
         for k in range(len(row)):
@@ -59,47 +59,31 @@ def _find_chosen(pre_activations, wins, chosen, row):
 
 
 @compiled
-def sweep_hidden(metric, pre_activations, biases, layer, first_neuron, offspring, rule, outcome):
-    """Sweep over k neighbouring neurons of the last hidden layer.
+def sweep(
+    metric, pre_activations, biases, layer, first_neuron, are_outputs, offspring, rule, outcome
+):
+    """Sweep over k neighbouring neurons of the last hidden layer or, if they are, output neurons.
 
     pre_activations: (k, m, B) without bias, biases: (k, m). Stops early at a neuron whose new
     representative is not among the candidates and has still to be moved; returns how many neurons
     are done.
     """
     n_neurons, n_candidates, _ = pre_activations.shape
-    row, after = np.empty_like(layer.outputs[0]), np.empty_like(layer.outputs[0])
+    outputs = layer.outputs
+    row, after = np.empty_like(outputs[0]), np.empty_like(outputs[0])
     measured, start = np.empty(n_candidates), np.int64(0)
-    for k in range(n_neurons):
-        slopes = layer.outgoing[first_neuron + k]
-        now = layer.activations[first_neuron + k]
-        candidates = Candidates(
-            pre_activations[k], biases[k], layer.outputs, slopes, now, layer.activation, HIDDEN
-        )
-        measure_candidates(metric, candidates, measured)
-        chosen = select(offspring, rule, outcome, k, measured)
-        if chosen == NOT_STAGED:
-            return k
-        if chosen != STAYS:
-            _find_chosen(pre_activations[k], outcome.wins[k], chosen, row)
-            activate(row, outcome.representatives[k, -1], layer.activation, after)
-            move_outputs(layer.outputs, start, slopes, now, after)
-            copy(after, now)
-    return n_neurons
-
-
-@compiled
-def sweep_outputs(metric, pre_activations, biases, outputs, first_neuron, offspring, rule, outcome):
-    """Sweep over output neurons; outputs: (C, B), moved along. See `sweep_hidden`."""
-    n_neurons, n_candidates, _ = pre_activations.shape
-    row, slopes = np.empty_like(outputs[0]), np.zeros(len(outputs), dtype=outputs.dtype)
-    measured = np.empty(n_candidates)
+    own, zero = np.empty(len(outputs), dtype=outputs.dtype), outputs.dtype.type(0)
     for k in range(n_neurons):
         neuron = first_neuron + k
-        output = outputs[neuron]
-        slopes[:] = 0
-        slopes[neuron] = 1
+        if are_outputs:
+            fill(own, zero)
+            own[neuron] = 1
+            slopes, now, activation, output = own, outputs[neuron], IDENTITY, neuron
+        else:
+            slopes, now = layer.outgoing[neuron], layer.activations[neuron]
+            activation, output = layer.activation, HIDDEN
         candidates = Candidates(
-            pre_activations[k], biases[k], outputs, slopes, output, IDENTITY, neuron
+            pre_activations[k], biases[k], outputs, slopes, now, activation, output
         )
         measure_candidates(metric, candidates, measured)
         chosen = select(offspring, rule, outcome, k, measured)
@@ -107,7 +91,8 @@ def sweep_outputs(metric, pre_activations, biases, outputs, first_neuron, offspr
             return k
         if chosen != STAYS:
             _find_chosen(pre_activations[k], outcome.wins[k], chosen, row)
-            bias = outcome.representatives[k, -1]
-            for b in range(len(row)):
-                output[b] = row[b] + bias
+            activate(row, outcome.representatives[k, -1], activation, after)
+            if not are_outputs:
+                move_outputs(outputs, start, slopes, now, after)
+            copy(after, now)
     return n_neurons

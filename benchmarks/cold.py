@@ -1,0 +1,100 @@
+"""What starting costs: the command line, and first fits that have to compile their kernels.
+
+Run it with `make cold`, a minute. Each row is a process of its own; fits begin with an empty
+cache of kernels and search briefly. Prints processor seconds, which other work on the machine
+slows down too, and rewrites benchmarks/results/cold.md.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from itertools import product
+from pathlib import Path
+
+from machine import describe_machine
+
+RESULT = Path(__file__).parent / "results" / "cold.md"
+N_REPEATS = 3
+
+STARTS = {
+    "`import coevo`": ["-c", "import coevo"],
+    "`coevo.Settings()`": ["-c", "import coevo; coevo.Settings()"],
+    "`coevo --version`": ["-m", "coevo", "--version"],
+    "`coevo --help`": ["-m", "coevo", "--help"],
+    "`coevo --wrong`": ["-m", "coevo", "--wrong"],
+    "`coevo train --help`": ["-m", "coevo", "train", "--help"],
+    "`coevo train --wrong`": ["-m", "coevo", "train", "--wrong"],
+}
+FITS = {
+    "classifier": "CoevoClassifier(strategy='{strategy}')",
+    "regressor": "CoevoRegressor(strategy='{strategy}')",
+    "accuracy": "CoevoClassifier(strategy='{strategy}', fitness='accuracy')",
+    "F1": "CoevoClassifier(strategy='{strategy}', fitness='f1')",
+}
+STRATEGIES = ("smoothing", "rand/1")
+FIT = """
+import numpy as np
+from coevo import CoevoClassifier, CoevoRegressor
+from coevo.runtime.jit import watching
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(400, 8))
+y = X[:, 0] + X[:, 1] ** 2
+compiled, estimator = [], {estimator}.set_params(max_generations=20, random_state=0)
+if "Classifier" in type(estimator).__name__:
+    y = y > np.median(y)
+with watching(compiled.append):
+    estimator.fit(X, y)
+print(len(compiled))
+"""
+
+
+def run(words: list[str], cache: str) -> tuple[float, str]:
+    """Run Python with an empty cache; return its processor seconds and what it printed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, check=False,
+        env=os.environ | {"NUMBA_CACHE_DIR": cache},
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "Traceback" not in done.stderr, done.stderr
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, done.stdout
+
+
+def main() -> None:
+    lines = ["# Starting", "", "| start | processor seconds |", "|---|---|"]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, words in STARTS.items():
+            seconds = min(run(words, folder)[0] for _ in range(N_REPEATS))
+            lines.append(f"| {name} | {seconds:.2f} |")
+            print(lines[-1], flush=True)
+    lines += [
+        "",
+        "| strategy | fit | first | functions compiled | second |",
+        "|---|---|---|---|---|",
+    ]
+    for strategy, (name, estimator) in product(STRATEGIES, FITS.items()):
+        words = ["-c", FIT.format(estimator=estimator.format(strategy=strategy))]
+        with tempfile.TemporaryDirectory() as folder:
+            (first, n_compiled), (second, _) = run(words, folder), run(words, folder)
+        figures = f"{first:.1f} | {n_compiled.strip()} | {second:.1f}"
+        lines.append(f"| {strategy} | {name} | {figures} |")
+        print(lines[-1], flush=True)
+    lines += [
+        "",
+        "Processor seconds of whole processes, imports of scikit-learn included; the least of "
+        f"{N_REPEATS} for starts, one for fits. The second fit finds its kernels in the cache.",
+        "",
+        f"Measured with `make cold`. {describe_machine()}",
+        "",
+    ]
+    RESULT.write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Compiles kernels with Numba, each piece of code once.
+
+Numba optimises a function and generates machine code for it, and does both again for each function
+that calls it, with a copy inside. Here a kernel that kernels call is turned into LLVM's
+intermediate code and left at that: it is optimised, and becomes machine code, within those that
+Python calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from numba import _dynfunc, njit, types  # type: ignore[attr-defined]
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.dispatcher import Dispatcher
+from numba.core.event import Event, Listener, register
+from numba.np.numpy_support import as_dtype
+
+from coevo.runtime.jit import compilations
+from coevo.runtime.kernel_cache import KernelCache
+
+
+def make_entry(function: Callable[..., Any], liberties: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a function that Python calls."""
+    entry: Callable[..., Any] = _decorate(function, liberties)
+    if isinstance(entry, Dispatcher):  # not if the JIT is switched off
+        with suppress(RuntimeError):  # Numba found no folder for its cache
+            entry._cache = KernelCache(function)  # type: ignore[attr-defined]
+    return entry
+
+
+def make_inner(function: Callable[..., Any], liberties: tuple[str, ...]) -> Dispatcher:
+    """Return a function that kernels call.
+
+    With liberties it is optimised by itself and then inlined, so that every caller gets the same
+    bits.
+    """
+    inner: Dispatcher = _decorate(
+        function, liberties, no_cpython_wrapper=True, pipeline_class=_InnerCompiler,
+        forceinline=bool(liberties),
+    )  # fmt: skip
+    return inner
+
+
+def _decorate(function: Callable[..., Any], liberties: tuple[str, ...], **options: Any) -> Any:
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    # Without a word about fast-math a function would take over its first caller's.
+    return njit(function, fastmath=set(liberties) or False, **options)
+
+
+class _InnerLibrary(JITCodeLibrary):
+    """Code for other libraries to hold a copy of."""
+
+    has_liberties = False
+
+    def _optimize_final_module(self) -> None:
+        if self.has_liberties:
+            super()._optimize_final_module()  # type: ignore[no-untyped-call]
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+def _make_unexecutable(library: Any, description: Any, environment: Any) -> Any:
+    """Return what identifies a function without machine code."""
+    module, name = description.lookup_module(), description.qualname
+    return _dynfunc.make_function(module, name, "", 0, environment, (library,))
+
+
+class _InnerCompiler(Compiler):
+    def define_pipelines(self) -> Any:
+        """Replace what becomes of the intermediate code."""
+        state: Any = self.state
+        library: Any = _InnerLibrary
+        state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.has_liberties = bool(state.flags.fastmath)
+        state.targetctx.get_executable = _make_unexecutable  # this function's own context
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
+
+
+class Chooser:
+    """What Numba takes for the dispatcher of a `Choice`; hands calls on to the chosen kernel's."""
+
+    is_compiling = False  # asked of functions that may call themselves
+
+    def __init__(self, kernels: Mapping[type, Any]) -> None:
+        self._kernels = kernels
+        self.numba_type = types.Dispatcher(self)  # type: ignore[type-var]
+
+    def _choose(self, first: Any) -> Any:
+        kind = getattr(first, "instance_class", None) or as_dtype(first).type
+        return self._kernels[kind].inner
+
+    def get_call_template(self, arguments: Any, keywords: Any) -> Any:
+        """Compile the chosen kernel for arguments of these types."""
+        return self._choose(arguments[0]).get_call_template(arguments, keywords)
+
+    def get_overload(self, arguments: Any) -> Any:
+        """Return the chosen kernel, compiled."""
+        return self._choose(arguments[0]).get_overload(arguments)
+
+
+class _Reporter(Listener):
+    def on_start(self, event: Event) -> None:
+        compilations.begin(event.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, event: Event) -> None:
+        compilations.end()
+
+
+register("numba:compile", _Reporter())  # type: ignore[no-untyped-call]
