@@ -204,10 +204,21 @@ def test_auto_is_resolved_once_and_for_all():
     ],
 )
 def test_means_represent_where_they_were_found_better(changes, expected):
-    assert Settings(**changes).resolved().takes_means == expected
+    assert Settings(strategy="rand/1", **changes).resolved().takes_means == expected
 
 
 def test_every_setting_is_described():
     described = describe_settings()
     assert list(described) == [field.name for field in fields(Settings)]
     assert all(described.values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "strategy"),
+    [({}, "smoothing"), ({"fitness": "accuracy"}, "smoothing"), ({"control": "fixed"}, "smoothing"),
+     ({"control": "shade"}, "rand/1"), ({"population_size": 30}, "rand/1"),
+     ({"fitness": "roc_auc"}, "rand/1")],
+    ids=str,
+)  # fmt: skip
+def test_the_strategy_is_smoothing_unless_a_setting_of_evolution_is_given(changes, strategy):
+    assert Settings(**changes).resolved().strategy.name == strategy

@@ -348,11 +348,8 @@ class Settings:
 
     def _names_differential_evolution(self) -> bool:
         """Whether a setting is given that only differential evolution has."""
-        return any(
-            getattr(self, field.name) != field.default
-            for field in fields(Settings)
-            if field.name in _EVOLUTIONARY
-        )
+        default = Settings()  # has objects where names are short for them
+        return any(getattr(self, name) != getattr(default, name) for name in _EVOLUTIONARY)
 
     def _resolved_for_smoothing(self, metric: Metric, size: ProblemSize | None) -> Settings:
         n_hidden, width = len(self.hidden_layer_sizes), math.sqrt(3)
