@@ -60,7 +60,17 @@ class ErrorOn(NamedTuple):
     is_squared: bool
 
 
-MetricOn = AccuracyOn | CrossEntropyOn | MarginOn | ErrorOn
+class LabelEntropyOn(NamedTuple):
+    """Minus the cross-entropy of labels.
+
+    targets: (C, B), 1 where an instance has the label, else −1; weights: (B,) that sum to 1.
+    """
+
+    targets: Array
+    weights: Array
+
+
+MetricOn = AccuracyOn | CrossEntropyOn | MarginOn | ErrorOn | LabelEntropyOn
 """A metric on some instances. Its type says which loop, before it is compiled."""
 
 
@@ -246,10 +256,48 @@ def measure_errors(metric, candidates, measured):
         measured[j] = fitness / n_outputs
 
 
+# ----------------------------------------------------------------------------------------- labels
+
+
+@compiled
+def _find_log_sigmoid(logit, slope, shift, targets, values):
+    """Write log σ(z) = min(z, 0) − log(1 + exp(−|z|)), z being the signed logit; values: (B,)."""
+    one, zero = logit.dtype.type(1), logit.dtype.type(0)
+    for k in range(len(logit)):
+        signed = targets[k] * (logit[k] + slope * shift[k])
+        values[k] = np.minimum(signed, zero) - log(one + exp(-abs(signed)))
+
+
+@compiled
+def measure_label_entropy(metric, candidates, measured):
+    """Add up the log-probabilities of the labels, for each candidate; measured: (m,) float64.
+
+    Labels whose logit does not move, as all but one for an output neuron, are added up once.
+    """
+    targets, weights = metric.targets, metric.weights
+    logits, slopes = candidates.outputs, candidates.slopes
+    n_labels = len(logits)
+    shift, values = np.zeros_like(candidates.now), np.empty_like(candidates.now)
+    resting = 0.0
+    for c in range(n_labels):
+        if slopes[c] == 0:
+            _find_log_sigmoid(logits[c], slopes[c], shift, targets[c], values)
+            resting += _weigh(values, weights)
+    for j in range(len(measured)):
+        find_shift(candidates, j, shift)
+        fitness = resting
+        for c in range(n_labels):
+            if slopes[c] != 0:
+                _find_log_sigmoid(logits[c], slopes[c], shift, targets[c], values)
+                fitness += _weigh(values, weights)
+        measured[j] = fitness / n_labels
+
+
 # ---------------------------------------------------------------------------- candidates, outputs
 
 _GRADED = {
     CrossEntropyOn: measure_cross_entropy, MarginOn: measure_margins, ErrorOn: measure_errors,
+    LabelEntropyOn: measure_label_entropy,
 }  # fmt: skip
 _measure_graded = chosen_by_type(_GRADED)
 
