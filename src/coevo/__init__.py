@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from coevo.core.strategy import CurrentToPBest, Strategy
     from coevo.estimators import CoevoClassifier, CoevoRegressor
     from coevo.estimators.display import HistoryDisplay, plot_history
+    from coevo.estimators.range_check import OutOfRangeWarning
     from coevo.persistence.checkpoint_hook import Checkpoint
     from coevo.persistence.model import load as load_model
     from coevo.persistence.model import save as save_model
@@ -52,6 +53,7 @@ __all__ = [
     "HistoryDisplay",
     "InPlaceFitness",
     "Network",
+    "OutOfRangeWarning",
     "PopulationReduction",
     "RandomGroups",
     "Result",
@@ -93,6 +95,7 @@ _HOMES = {
     "Extension": "coevo.core.extensions.base.Extension",
     "HistoryDisplay": "coevo.estimators.display.HistoryDisplay",
     "Network": "coevo.core.network.Network",
+    "OutOfRangeWarning": "coevo.estimators.range_check.OutOfRangeWarning",
     "InPlaceFitness": "coevo.core.extensions.in_place_fitness.InPlaceFitness",
     "PopulationReduction": "coevo.core.extensions.population_reduction.PopulationReduction",
     "Revival": "coevo.core.extensions.revival.Revival",

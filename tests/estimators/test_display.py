@@ -25,7 +25,8 @@ def without_a_screen():
 
 @pytest.fixture(scope="session")
 def fitted(iris):
-    return CoevoClassifier(**QUICK, random_state=1, fitness="accuracy").fit(*iris)
+    quick = QUICK | {"validation_fraction": 0.0, "random_state": 1}
+    return CoevoClassifier(**quick, fitness="accuracy").fit(*iris)
 
 
 def test_a_display_shows_an_estimators_history(fitted):
