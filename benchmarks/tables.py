@@ -36,10 +36,11 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from coevo.tabular import training
+from coevo import CoevoClassifier
+from coevo.estimators.columns import find_categorical, read_columns
+from coevo.estimators.inputs import Inputs, learn_encoding
 from coevo.tabular.examples import prepare
 from coevo.tabular.job import Job
-from coevo.tabular.preprocessing import inputs_of
 
 RESULTS = Path(__file__).parent / "results"
 PEERS = ("MLP", "linear", "boosting")
@@ -132,13 +133,10 @@ def train_peers(path: Path, table: Table, seed: int) -> tuple[dict[str, Any], di
     """Return what the table is, and the others' scores on the same split."""
     job = Job(data=str(path), target=table.target, settings={"seed": seed})
     job, examples = prepare(job)
-    transform = training.make_pipeline(job, examples)[0].fit(
-        examples.inputs.iloc[examples.training]
-    )
-    X_train, X_test = (
-        inputs_of(transform, examples.inputs.iloc[rows])
-        for rows in (examples.training, examples.test)
-    )
+    is_categorical = find_categorical(examples.categorical, examples.inputs)
+    columns = read_columns(CoevoClassifier(), examples.inputs, is_categorical, reset=True)
+    inputs = Inputs(columns, learn_encoding(columns, job.max_categories, examples.training))
+    X_train, X_test = inputs[examples.training], inputs[examples.test]
     y_train, y_test = examples.target[examples.training], examples.target[examples.test]
     scores = {}
     for name, model in make_peers(examples.task, seed).items():

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from coevo.core.smoothing import Smoothing
     from coevo.core.strategy import CurrentToPBest, Strategy
     from coevo.estimators import CoevoClassifier, CoevoRegressor
+    from coevo.estimators.display import HistoryDisplay, plot_history
+    from coevo.estimators.range_check import OutOfRangeWarning
     from coevo.persistence.checkpoint_hook import Checkpoint
     from coevo.persistence.model import load as load_model
     from coevo.persistence.model import save as save_model
@@ -48,8 +50,10 @@ __all__ = [
     "CurrentToPBest",
     "Dither",
     "Extension",
+    "HistoryDisplay",
     "InPlaceFitness",
     "Network",
+    "OutOfRangeWarning",
     "PopulationReduction",
     "RandomGroups",
     "Result",
@@ -66,6 +70,7 @@ __all__ = [
     "load_model",
     "make_metric",
     "metrics",
+    "plot_history",
     "save_model",
     "study",
 ]
@@ -88,7 +93,9 @@ _HOMES = {
     "CurrentToPBest": "coevo.core.strategy.CurrentToPBest",
     "Dither": "coevo.core.extensions.adaptation.Dither",
     "Extension": "coevo.core.extensions.base.Extension",
+    "HistoryDisplay": "coevo.estimators.display.HistoryDisplay",
     "Network": "coevo.core.network.Network",
+    "OutOfRangeWarning": "coevo.estimators.range_check.OutOfRangeWarning",
     "InPlaceFitness": "coevo.core.extensions.in_place_fitness.InPlaceFitness",
     "PopulationReduction": "coevo.core.extensions.population_reduction.PopulationReduction",
     "Revival": "coevo.core.extensions.revival.Revival",
@@ -103,6 +110,7 @@ _HOMES = {
     "export_onnx": "coevo.persistence.onnx.export_onnx",
     "load_model": "coevo.persistence.model.load",
     "make_metric": "coevo.core.metrics.make_metric",
+    "plot_history": "coevo.estimators.display.plot_history",
     "save_model": "coevo.persistence.model.save",
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+BLUE, GREEN, GREY = "#0072B2", "#009E73", "#999999"
+
 LOOK: dict[Any, Any] = {
     "font.size": 9.5,
     "axes.spines.top": False,

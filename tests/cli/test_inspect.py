@@ -9,9 +9,10 @@ def test_inspect_shows_the_model(house, coevo, tmp_path):
     assert (done.exit_code, done.stderr) == (0, "")
     assert re.search(r"importance, the loss of accuracy on 80 test rows", done.stdout)
     assert re.search(r"  age +-?\d\.\d{4} ± \d\.\d{4}", done.stdout)
-    for part in ("network 5-3-2", "classes: no, yes", "'age': numeric from 18 to 89",
+    for part in ("network 6-3-2", "classes: no, yes", "'age': numeric from 18 to 89",
+                     "if missing, with an input that says so",
                  "'town': 4 categories: (missing), Köln",
-                 "hidden 1: 5 inputs, 3 neurons", "0.0% of the weights are 0", "█"):  # fmt: skip
+                 "hidden 1: 6 inputs, 3 neurons", "0.0% of the weights are 0", "█"):  # fmt: skip
         assert part in done.stdout
     assert re.search(r"population_size +6\n", done.stdout)
     assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"

@@ -120,10 +120,60 @@ def test_models_of_estimators_are_welcome(coevo, tmp_path, make_shop, assert_one
     answers = coevo("predict", "m.safetensors", "d.csv").stdout.split()[1:]
     assert answers == [str(label) for label in classifier.predict(frame)]
     assert "network 2-2-2" in coevo("inspect", "m.safetensors").stdout
-    (tmp_path / "hole.csv").write_text("age,spent\n1,\n")
-    assert_one_line(coevo("predict", "m.safetensors", "hole.csv"), "has no value in row 1")
+    (tmp_path / "hole.csv").write_text("age,spent\n20,\n")
+    done = coevo("predict", "m.safetensors", "hole.csv")
+    assert done.exit_code == 0
+    assert done.stderr == "note: column 'spent' misses values, and missed none in training\n"
+    # As estimators of version 0.1 saved it: without medians.
+    model.save("bare.safetensors", classifier.network_, feature_names=["age", "spent"])
+    assert_one_line(coevo("predict", "bare.safetensors", "hole.csv"), "has no value in row 1")
     model.save("nameless.safetensors", classifier.network_)
     assert_one_line(coevo("predict", "nameless.safetensors", "d.csv"), "does not know the names")
+
+
+def test_models_of_estimators_may_have_categories_and_labels(coevo, make_shop):
+    frame = make_shop()[["age", "town"]]
+    frame["town"] = frame["town"].astype("category")
+    labels = pd.DataFrame({"old": frame["age"] > 50, "here": frame["town"] == "Köln"}).astype(int)
+    classifier = CoevoClassifier((2,), max_generations=2, random_state=1).fit(frame, labels)
+    classifier.save("m.safetensors")
+    frame.to_csv("d.csv", index=False)
+    answers = coevo("predict", "m.safetensors", "d.csv", "--proba")
+    assert (answers.exit_code, answers.stderr) == (0, "")
+    found = pd.read_csv(io.StringIO(answers.stdout))
+    names = ["prediction old", "prediction here", "probability old", "probability here"]
+    assert list(found) == names
+    np.testing.assert_array_equal(found[names[:2]], classifier.predict(frame))
+    np.testing.assert_allclose(found[names[2:]], classifier.predict_proba(frame))
+    assert (
+        "labels, any number of them at once: old, here" in coevo("inspect", "m.safetensors").stdout
+    )
+    assert coevo("export", "m.safetensors", "--onnx").exit_code == 0
+
+
+def test_estimators_load_models_of_tables(house, coevo, make_shop, tmp_path):
+    folder, _, _ = house
+    frame = make_shop()
+    frame.to_csv("d.csv", index=False)
+    answers = coevo("predict", folder / "run", "d.csv").stdout.split()[1:]
+    loaded = CoevoClassifier.load(folder / "run" / "model.safetensors")
+    columns = list(loaded.feature_names_in_)
+    assert loaded.predict(frame[columns]).tolist() == answers
+    dated = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=200), "x": range(200)})
+    dated.assign(y=dated["x"] % 7 > 3).to_csv("dated.csv", index=False)
+    done = coevo("train", "dated.csv", "--target", "y", "--max-generations", "1", "--output", "r")
+    assert done.exit_code == 0, done.stderr
+    with pytest.raises(model.ModelError, match="reads dates or numbers in disguise"):
+        CoevoClassifier.load("r/model.safetensors")
+
+
+def test_numbers_far_outside_are_noted_unless_asked_not_to(house, coevo, tmp_path):
+    folder, _, _ = house
+    (tmp_path / "far.csv").write_text("age,town\n30,Köln\n999,Köln\n")
+    done = coevo("predict", folder / "run", "far.csv")
+    assert done.exit_code == 0
+    assert done.stderr == "note: column 'age' holds 999, and 18 to 89 in training\n"
+    assert coevo("predict", folder / "run", "far.csv", "--no-check-range").stderr == ""
 
 
 def test_formulas_are_escaped_if_asked(house, coevo, tmp_path):

@@ -9,6 +9,7 @@ from coevo import Settings
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import decompose
 from coevo.core.evaluator import Data, FusedEvaluator
+from coevo.core.label_metrics import LabelCrossEntropy, LabelFBeta
 from coevo.core.metrics import (
     METRICS,
     AbsoluteError,
@@ -38,8 +39,10 @@ def pytest_generate_tests(metafunc):
             SquaredError((0.5, 2.0, 30.0, 1.0)),
             AbsoluteError((0.5, 2.0, 30.0, 1.0)),
             FunctionMetric(mean_true_output, "outputs"),
+            LabelCrossEntropy(),
+            LabelFBeta(),
         ]
-        metafunc.parametrize("metric", metrics, ids=lambda metric: metric.name)
+        metafunc.parametrize("metric", metrics, ids=lambda metric: f"{metric.task} {metric.name}")
 
 
 def mean_true_output(targets, outputs, sample_weight=None):
@@ -148,6 +151,9 @@ def assert_measured_alike(make_contest, compete):
         if metric.task == "regression":
             training = replace(training, targets=rng.normal(size=(len(training), 4)))
             validation = replace(validation, targets=rng.normal(size=(len(validation), 4)))
+        elif metric.task == "multilabel":
+            training = replace(training, targets=rng.integers(2, size=(len(training), 4)))
+            validation = replace(validation, targets=rng.integers(2, size=(len(validation), 4)))
         if is_weighted[0]:
             training = replace(training, weights=rng.uniform(0.1, 2, len(training)))
         if is_weighted[1]:

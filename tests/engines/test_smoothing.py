@@ -12,6 +12,7 @@ from coevo.core.metrics import (
     ClippedMargin,
     CrossEntropy,
     FBeta,
+    LabelCrossEntropy,
     Matthews,
     Profit,
     RocAuc,
@@ -25,8 +26,9 @@ from coevo.engines.smoothed_reference import SmoothedReference
 from coevo.runtime import threads
 
 METRICS = [
-    CrossEntropy(), Accuracy(), ClippedMargin(0.7), SquaredError((1.0, 2.0, 0.5)), AbsoluteError(),
-    BalancedAccuracy(), FBeta(), FBeta(beta=2, average="macro"), Matthews(),
+    LabelCrossEntropy(), CrossEntropy(), Accuracy(), ClippedMargin(0.7),
+    SquaredError((1.0, 2.0, 0.5)), AbsoluteError(), BalancedAccuracy(), FBeta(),
+    FBeta(beta=2, average="macro"), Matthews(),
     Profit(((1, -2, 0), (0, 1, -1), (0, 0, 3))),
 ]  # fmt: skip
 
@@ -41,6 +43,8 @@ def make_engines(rng):
         targets = rng.integers(3, size=n_instances)
         if metric.task == "regression":
             targets = rng.normal(size=(n_instances, 3)).astype(dtype)
+        elif metric.task == "multilabel":
+            targets = rng.integers(2, size=(n_instances, 3))
         weights = rng.uniform(0.5, 2, n_instances) if is_weighted else None
         data = Data(rng.normal(size=(n_instances, 5)).astype(dtype), targets, weights)
         decomposition = decompose("neuron", architecture)
@@ -84,7 +88,7 @@ def test_a_step_within_the_width_has_a_slope():
         assert not evaluator.find_direction(np.array([0.3])).any()
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: f"{metric.task} {metric.name}")
 @pytest.mark.parametrize("hidden", [(), (4,), (5, 4), (3, 4, 5)])
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_the_fast_engine_finds_what_the_definition_says(make_engines, metric, hidden, is_weighted):
@@ -106,7 +110,7 @@ def test_every_activation(make_engines, activation, hidden):
     np.testing.assert_allclose(fast.find_direction(widths), slow.find_direction(widths), atol=1e-12)
 
 
-@pytest.mark.parametrize("metric", METRICS[:6], ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", METRICS[:7], ids=lambda metric: f"{metric.task} {metric.name}")
 @pytest.mark.parametrize("hidden", [(), (4,), (5, 4)])
 def test_single_precision(make_engines, metric, hidden):
     fast, slow = make_engines(metric, hidden, dtype="float32")
@@ -133,7 +137,7 @@ def test_a_narrow_width_gives_the_gradient_of_a_smooth_fitness(make_engines):
     np.testing.assert_allclose(found, (above - below) / 2e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("metric", [CrossEntropy(), Matthews()], ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", [CrossEntropy(), LabelCrossEntropy(), Matthews()], ids=str)
 def test_many_instances_are_handled_in_parts(make_engines, monkeypatch, metric):
     monkeypatch.setattr(smoothed, "_INSTANCES", 10)
     fast, slow = make_engines(metric, (4, 3), is_weighted=True)

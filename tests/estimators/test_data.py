@@ -174,13 +174,22 @@ def test_a_validation_fraction_that_leaves_too_little_is_refused(iris):
 
 
 @pytest.mark.parametrize("validation", ["split", "given"])
-def test_a_fit_copies_the_instances_once(validation):
+@pytest.mark.parametrize("columns", ["plain", "missing", "categorical"])
+def test_a_fit_copies_the_instances_once(validation, columns):
     X = np.random.default_rng(0).random((100_000, 250), dtype=np.float32)  # 100 MB
     y = (X[:, 0] > 0.5).astype(int)
+    features = None
+    if columns == "missing":
+        X[::3, :5] = np.nan
+    elif columns == "categorical":
+        X[:, 1] = np.arange(len(X)) % 5
+        features = [1]
     data = {"X": X, "y": y}
     if validation == "given":
         data = {"X": X[20_000:], "y": y[20_000:], "X_val": X[:20_000], "y_val": y[:20_000]}
-    classifier = CoevoClassifier((5,), max_generations=1, random_state=0, n_threads=1)
+    classifier = CoevoClassifier(
+        (5,), max_generations=1, random_state=0, n_threads=1, categorical_features=features
+    )
     classifier.fit(X[:1000], y[:1000])  # compile
     tracemalloc.start()
     try:

@@ -66,7 +66,8 @@ def test_a_warm_start_measures_everyone_in_place(iris, decomposition):
         fitness="accuracy", max_evaluations=None, max_generations=3, population_size=6,
         random_state=1, dtype="float64", warm_start=True, validation_fraction=0.0,
     ).fit(X, y)  # fmt: skip
-    inputs = classifier._training.inputs.apply(X, "float64")
+    data = classifier._check_data(X, y, None, reset=False)
+    inputs = classifier._training.scale(data, "float64").inputs
     measured = []
 
     class Observer(Extension):

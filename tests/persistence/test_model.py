@@ -277,7 +277,7 @@ def join(header, data):
     return struct.pack("<Q", len(text)) + text + data
 
 
-def forge(good, change, version="2"):
+def forge(good, change, version="3"):
     """Change the content and put the right digest beside it."""
     header, data = split(good)
     metadata = header["__metadata__"]
@@ -341,7 +341,7 @@ def test_absurd_headers_are_refused(path, good):
     extra = {"layers.9.bias": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}}
     refuse(path, join(header | extra, data), "not those of its architecture")
     metadata = header["__metadata__"]
-    for version in ("3", "999999999"):
+    for version in ("4", "999999999"):
         newer = header | {"__metadata__": metadata | {"format_version": version}}
         refuse(path, join(newer, data), f"has format version {version}; this version of coevo")
     for version in ("", "0", "-1", "1e9", "9" * 5000, "①"):
@@ -411,6 +411,12 @@ def set_in(outer, name, value):
         set_to("classes", {"dtype": "float16", "values": [1.0, 2.0, 1e300]}),
         set_to("classes", {"dtype": "object", "values": [1, 2, None]}),
         set_to("classes", {"dtype": "object", "values": [1, 2, [3]]}),
+        set_to("labels", ["a", "b", "c"]),
+        lambda content: content | {"classes": None, "labels": ["a", "b"]},
+        lambda content: content | {"classes": None, "labels": ["a", "b", "b"]},
+        lambda content: content | {"classes": None, "labels": ["a", "b", ""]},
+        lambda content: content | {"classes": None, "labels": ["a", "b", 3]},
+        lambda content: content | {"classes": None, "labels": "abc"},
     ],
 )
 def test_content_that_makes_no_sense_is_refused_even_with_the_right_digest(path, good, change):
@@ -424,12 +430,30 @@ def test_content_that_makes_no_sense_is_refused_even_with_the_right_digest(path,
         tracemalloc.stop()
 
 
-def test_files_of_version_1_are_read(path, good):
-    path.write_bytes(forge(good, lambda content: content.pop("preprocessing"), "1"))
+@pytest.mark.parametrize(
+    ("version", "lacks"), [("1", {"preprocessing", "labels"}), ("2", {"labels"})]
+)
+def test_files_of_older_versions_are_read(path, good, version, lacks):
+    def drop(content):
+        return {name: value for name, value in content.items() if name not in lacks}
+
+    path.write_bytes(forge(good, drop, version))
     old = model.load(path)
     path.write_bytes(good)
     assert pickle.dumps(old) == pickle.dumps(model.load(path))
     assert old.preprocessing is None
+    refuse(path, forge(good, drop), "its content lacks something")
+
+
+def test_labels_come_back_and_each_output_is_one(path):
+    network = make_network()
+    model.save(path, network, labels=["sport", "Köln", "x"])
+    loaded = model.load(path)
+    assert loaded.labels == ("sport", "Köln", "x")
+    inputs = np.random.default_rng(1).normal(size=(20, network.architecture.n_inputs))
+    np.testing.assert_array_equal(loaded.predict(inputs), network.outputs(inputs) > 0)
+    with pytest.raises(ValueError, match="or it has classes as well"):
+        model.save(path, network, labels=["sport", "Köln", "x"], classes=[0, 1, 2])
 
 
 def test_settings_and_preprocessing_may_be_plain_values(path):

@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coevo.estimators.inputs import Inputs, learn_encoding
+from coevo.persistence.encoding import Encoding
 from coevo.persistence.model import ModelError
-from coevo.tabular.preprocessing import Preprocessing, inputs_of, make_transformer, most_frequent
+from coevo.tabular.preprocessing import Preprocessing
 
 TEXTS = st.one_of(st.text(max_size=3), st.sampled_from(["a", "b", "Köln", ""]), st.none())
-NUMBERS = st.one_of(st.floats(allow_infinity=False), st.sampled_from([0.0, 1e300, -1e-300]))
+NUMBERS = st.one_of(
+    st.floats(-1e149, 1e149), st.just(np.nan), st.sampled_from([0.0, 1e140, -1e-300])
+)
 
 
 @st.composite
@@ -37,33 +41,32 @@ def tables(draw):
 
 @settings(max_examples=30)
 @given(tables())
-def test_a_rebuilt_transformer_does_what_the_fitted_one_does(given_tables):
+def test_a_rebuilt_encoding_does_what_the_fitted_one_does(given_tables):
     training, other, max_categories = given_tables
-    numbers = [name for name in training if name.startswith("number")]
-    categories = {
-        name: most_frequent(training[name], max_categories)
-        for name in training
-        if name.startswith("text")
-    }
-    fitted = make_transformer(numbers, categories).fit(training)
-    saved = json.loads(json.dumps(Preprocessing.of(fitted, "y", training, {}, {}).as_json()))
-    rebuilt = Preprocessing.from_json(saved)
-    assert rebuilt.target == "y"
-    transformer = rebuilt.transformer()
+    texts = [name for name in training if name.startswith("text")]
+    names = [*(name for name in training if name not in texts), *texts]
+    columns = Preprocessing(
+        Encoding(
+            tuple(names),
+            dict.fromkeys(names[: len(names) - len(texts)]),
+            dict.fromkeys(texts, ("",)),
+        )
+    ).gather({name: training[name].to_numpy() for name in training})
+    fitted = Preprocessing(learn_encoding(columns, max_categories), "y")
+    rebuilt = Preprocessing.from_json(json.loads(json.dumps(fitted.as_json())))
+    assert rebuilt == fitted
     for frame in (training, other):
-        inputs = inputs_of(transformer, frame)
-        assert inputs.tobytes() == inputs_of(fitted, frame).tobytes()
-        assert inputs.shape[1] == len(rebuilt.feature_names)
+        gathered = rebuilt.gather({name: frame[name].to_numpy() for name in frame})
+        inputs = Inputs(gathered, rebuilt.encoding)[slice(None)]
+        assert inputs.shape == (len(frame), len(rebuilt.encoding.input_names))
         assert not np.isnan(inputs).any()
-
-
-def test_categories_are_the_most_frequent_and_the_rest_is_none_of_them():
-    column = pd.Series(["b", "a", "b", "c", np.nan, np.nan, np.nan], dtype=object)
-    assert most_frequent(column, 3) == ["", "a", "b"]
-    preprocessing = Preprocessing({}, {"t": ("", "a", "b")})
-    frame = pd.DataFrame({"t": pd.Series(["b", "new", np.nan], dtype=object)})
-    expected = [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
-    assert inputs_of(preprocessing.transformer(), frame).tolist() == expected
+        for k, name in enumerate(fitted.medians):
+            expected = frame[name].fillna(training[name].median())
+            np.testing.assert_array_equal(inputs[:, k], expected)
+        for name, known in fitted.categories.items():
+            filled = frame[name].fillna("").to_numpy()
+            for place, text in zip(fitted.inputs_of_columns[name], known, strict=True):
+                np.testing.assert_array_equal(inputs[:, place], filled == text)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +92,13 @@ def test_categories_are_the_most_frequent_and_the_rest_is_none_of_them():
         {"texts": [["t", [1]]]},
         {"texts": [["t", "ab"]]},
         {"texts": {"t": ["a"]}},
+        {"columns": ["x"]},
+        {"columns": ["x", "u"]},
+        {"columns": 5},
+        {"indicators": ["t"]},
+        {"indicators": ["x", "x"]},
+        {"indicators": "x"},
+        {"indicators": ["x"], "numbers": [["x", None]]},
         {"notations": [["x", {"decimal": ";", "unit": ""}]]},
         {"notations": [["x", "$"]]},
         {"notations": [["t", {"decimal": ".", "unit": ""}]]},
@@ -102,7 +112,7 @@ def test_preprocessing_that_makes_no_sense_is_refused(change):
     good = {
         "target": "y", "numbers": [["x", 1.0]], "ranges": [[0.0, 2.0]], "texts": [["t", ["a"]]],
     }  # fmt: skip
-    assert Preprocessing.from_json(good).feature_names == ["x", "t=a"]
+    assert Preprocessing.from_json(good).encoding.input_names == ["x", "t=a"]
     bad = good | change
     if change == {"numbers": []}:
         bad |= {"texts": [], "ranges": []}

@@ -40,12 +40,17 @@ def predict(
             help="Put ' before texts that a spreadsheet would run as a formula (= + - @).",
         ),
     ] = False,
+    check_range: Annotated[
+        bool,
+        typer.Option(help="Note columns with numbers far outside the range they had in training."),
+    ] = True,
     missing: MissingOption = None,
     encoding: EncodingOption = None,
     delimiter: DelimiterOption = None,
 ) -> None:
     """Predict the target of each row of DATA, as CSV. The table may be longer than memory."""
-    from coevo.persistence.atomic import write_atomically  # noqa: PLC0415 - keeps --help fast
+    from coevo.estimators.range_check import RangeCheck  # noqa: PLC0415 - keeps --help fast
+    from coevo.persistence.atomic import write_atomically  # noqa: PLC0415
     from coevo.tabular.prediction import TableModel, UnknownCategories, csv_chunks  # noqa: PLC0415
     from coevo.tabular.reading import open_table  # noqa: PLC0415
 
@@ -54,7 +59,8 @@ def predict(
     loaded.check(table)
     table.check_columns(keep or (), "named by --keep")
     unknown = UnknownCategories()
-    frames = loaded.predict(table, keep or (), proba, unknown)
+    far = RangeCheck(loaded.preprocessing.encoding) if check_range else None
+    frames = loaded.predict(table, keep or (), proba, unknown, far)
     chunks = csv_chunks(frames, escape_formulas)
     if output is not None:
         write_atomically(output, chunks)
@@ -67,7 +73,7 @@ def predict(
         for chunk in chunks:
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
-    for note in unknown.notes():
+    for note in (*unknown.notes(), *(far.notes() if far is not None else ())):
         typer.echo(f"note: {printable(note)}", err=True)
 
 

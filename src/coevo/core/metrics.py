@@ -8,7 +8,7 @@ compute a metric in a faster way; these formulas define what it must agree with.
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -18,47 +18,51 @@ import numpy as np
 
 from coevo._typing import Array
 from coevo._validation import check_name, check_real
+from coevo.core.label_metrics import (
+    LABEL_METRICS,
+    LabelAccuracy,
+    LabelCrossEntropy,
+    LabelFBeta,
+    LabelMetric,
+    LabelRocAuc,
+    SubsetAccuracy,
+)
+from coevo.core.metric import Metric, area, divide, mean
 from coevo.core.responses import (
     RESPONSE_METHODS,
     ClassResponses,
+    LabelResponses,
     NumberResponses,
     Responses,
 )
 
-
-class Metric(ABC):
-    """A fitness: how well outputs match targets; more is better."""
-
-    name: ClassVar[str]
-    task: ClassVar[str] = "classification"
-    """What the targets are: class indices ("classification") or numbers ("regression")."""
-    is_graded: ClassVar[bool] = False
-    """Whether every better output is a better fitness, not only one that changes a prediction."""
-    is_mean: ClassVar[bool] = False
-    """Whether it is the weighted mean over the instances of what it says of each one alone."""
-
-    @property
-    def ignored_warnings(self) -> tuple[type[Warning], ...]:
-        """Warnings that it would give thousands of times in a run."""
-        return ()
-
-    @abstractmethod
-    def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
-        """Measure one network or many.
-
-        Parameters
-        ----------
-        outputs : array of shape (..., n_instances, n_outputs)
-        targets : integer array of shape (n_instances,), or array of shape (n_instances, n_outputs)
-            Class indices, or numbers for regression.
-        weights : array of shape (n_instances,), optional
-            Weight of each instance; equal if not given.
-
-        Returns
-        -------
-        float64 array of shape (...)
-        """
-
+__all__ = [
+    "LABEL_METRICS",
+    "METRICS",
+    "AbsoluteError",
+    "Accuracy",
+    "BalancedAccuracy",
+    "ClippedMargin",
+    "CountMetric",
+    "CrossEntropy",
+    "ErrorMetric",
+    "FBeta",
+    "FunctionMetric",
+    "LabelAccuracy",
+    "LabelCrossEntropy",
+    "LabelFBeta",
+    "LabelMetric",
+    "LabelRocAuc",
+    "Matthews",
+    "Metric",
+    "Profit",
+    "RocAuc",
+    "SquaredError",
+    "SubsetAccuracy",
+    "count_classes",
+    "find_metric",
+    "make_metric",
+]
 
 # ------------------------------------------------------------------------- from counts of classes
 
@@ -137,14 +141,14 @@ class BalancedAccuracy(CountMetric):
     def from_counts(self, counts: Array) -> Array:
         """Average the recalls."""
         totals = counts.sum(axis=-1)
-        recalls = _divide(np.diagonal(counts, axis1=-2, axis2=-1), totals)
-        return _divide(recalls.sum(axis=-1), np.count_nonzero(totals, axis=-1))
+        recalls = divide(np.diagonal(counts, axis1=-2, axis2=-1), totals)
+        return divide(recalls.sum(axis=-1), np.count_nonzero(totals, axis=-1))
 
     def find_prices(self, counts: Array) -> Array:
         """Weigh the instances of each class inversely to their number; this is exact."""
         totals = counts.sum(axis=-1)
         n_classes = max(1, int(np.count_nonzero(totals)))
-        return np.diag(_divide(1 / n_classes, totals))
+        return np.diag(divide(1 / n_classes, totals))
 
 
 @dataclass(frozen=True)
@@ -176,17 +180,17 @@ class FBeta(CountMetric):
         right = np.diagonal(counts, axis1=-2, axis2=-1)
         true, predicted = counts.sum(axis=-1), counts.sum(axis=-2)
         square = self.beta**2
-        scores = _divide((1 + square) * right, square * true + predicted)
+        scores = divide((1 + square) * right, square * true + predicted)
         if self.average == "binary":
             return np.asarray(scores[..., self.positive])
-        return _divide(scores.sum(axis=-1), np.count_nonzero(true + predicted, axis=-1))
+        return divide(scores.sum(axis=-1), np.count_nonzero(true + predicted, axis=-1))
 
     def find_prices(self, counts: Array) -> Array:
         """Return the derivatives of each class's score by the counts in its column."""
         right, true, predicted = np.diagonal(counts), counts.sum(axis=1), counts.sum(axis=0)
         gain = 1 + self.beta**2
         denominators = self.beta**2 * true + predicted
-        prices = np.diag(_divide(gain, denominators)) - _divide(gain * right, denominators**2)
+        prices = np.diag(divide(gain, denominators)) - divide(gain * right, denominators**2)
         if self.average == "macro":
             return np.asarray(prices / max(1, int(np.count_nonzero(true + predicted))))
         prices[:, np.arange(len(counts)) != self.positive] = 0
@@ -206,7 +210,7 @@ class Matthews(CountMetric):
         right = np.trace(counts, axis1=-2, axis2=-1)
         covariance = right * total - (true * predicted).sum(axis=-1)
         spread = (total**2 - (true**2).sum(axis=-1)) * (total**2 - (predicted**2).sum(axis=-1))
-        return _divide(covariance, np.sqrt(spread))
+        return divide(covariance, np.sqrt(spread))
 
     def find_prices(self, counts: Array) -> Array:
         """Return the derivatives of the correlation.
@@ -255,19 +259,11 @@ class Profit(CountMetric):
                 f"the profit matrix has shape {matrix.shape}, but there are {counts.shape[-1]} "
                 "classes"
             )
-        return _divide((counts * matrix).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
+        return divide((counts * matrix).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
 
     def find_prices(self, counts: Array) -> Array:
         """Return the matrix as a share of the instances; this is exact."""
         return np.asarray(np.asarray(self.matrix, dtype=float) / counts.sum())
-
-
-def _divide(numerators: Array | float, denominators: Array) -> Array:
-    """Divide, and return 0 where there is nothing to divide by."""
-    denominators = np.asarray(denominators, dtype=float)
-    quotients = np.zeros(np.broadcast_shapes(np.shape(numerators), denominators.shape))
-    np.divide(numerators, denominators, out=quotients, where=denominators != 0)
-    return quotients
 
 
 # ---------------------------------------------------------------------------------- from outputs
@@ -286,7 +282,7 @@ class CrossEntropy(Metric):
         exact = outputs.astype(np.float64)
         largest = exact.max(axis=-1, keepdims=True)
         total = np.log(np.exp(exact - largest).sum(axis=-1)) + largest[..., 0]
-        return _mean(_pick(exact, targets) - total, weights)
+        return mean(_pick(exact, targets) - total, weights)
 
 
 @dataclass(frozen=True)
@@ -312,7 +308,7 @@ class ClippedMargin(Metric):
         exact = outputs.astype(np.float64)
         is_true = np.arange(exact.shape[-1]) == targets[:, np.newaxis]
         competing = np.where(is_true, -np.inf, exact).max(axis=-1)
-        return _mean(np.minimum(_pick(exact, targets) - competing, self.limit), weights)
+        return mean(np.minimum(_pick(exact, targets) - competing, self.limit), weights)
 
 
 @dataclass(frozen=True)
@@ -340,25 +336,10 @@ class RocAuc(Metric):
             return np.full(outputs.shape[:-2], 0.5)  # nothing to tell apart
         flat = scores.reshape(-1, *scores.shape[-2:])
         areas = [
-            np.mean([_area(network[:, c], positives[c], weights) for c in usable])
+            np.mean([area(network[:, c], positives[c], weights) for c in usable])
             for network in flat
         ]
         return np.array(areas).reshape(outputs.shape[:-2])
-
-
-def _area(scores: Array, is_positive: Array, weights: Array | None) -> float:
-    """Return the weighted share of (positive, negative) pairs in the right order."""
-    positive, negative = scores[is_positive], scores[~is_positive]
-    order = None if weights is None else negative.argsort()
-    negative = np.sort(negative) if order is None else negative[order]
-    # Those strictly below and those not above, in the mean: ties count one half.
-    below = np.searchsorted(negative, positive)
-    not_above = np.searchsorted(negative, positive, side="right")
-    if weights is None:
-        return float((below + not_above).sum() / (2 * len(positive) * len(negative)))
-    up_to = np.concatenate([[0.0], weights[~is_positive][order].cumsum()])
-    worth = weights[is_positive].astype(np.float64)
-    return float(worth @ (up_to[below] + up_to[not_above]) / (2 * worth.sum() * up_to[-1]))
 
 
 @dataclass(frozen=True)
@@ -402,7 +383,7 @@ class SquaredError(ErrorMetric):
 
     def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
         """Return minus the mean over instances and outputs."""
-        return -_mean((self._differences(outputs, targets) ** 2).mean(axis=-1), weights)
+        return -mean((self._differences(outputs, targets) ** 2).mean(axis=-1), weights)
 
 
 @dataclass(frozen=True)
@@ -413,16 +394,12 @@ class AbsoluteError(ErrorMetric):
 
     def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
         """Return minus the mean over instances and outputs."""
-        return -_mean(np.abs(self._differences(outputs, targets)).mean(axis=-1), weights)
+        return -mean(np.abs(self._differences(outputs, targets)).mean(axis=-1), weights)
 
 
 def _pick(outputs: Array, targets: Array) -> Array:
     """Return the true-class logits: (..., n_instances)."""
     return np.asarray(outputs[..., np.arange(len(targets)), targets])
-
-
-def _mean(values: Array, weights: Array | None) -> Array:
-    return np.asarray(np.average(values, axis=-1, weights=weights))
 
 
 _MOST_KNOWN = 2**16  # values remembered by a metric of labels: a few megabytes
@@ -443,7 +420,7 @@ class FunctionMetric(Metric):
     sign
         −1 for a function that should be small.
     task
-        classification or regression.
+        classification, multilabel or regression.
     responses
         Turns outputs into what the function wants; a run sets it.
     """
@@ -460,7 +437,7 @@ class FunctionMetric(Metric):
         if not callable(self.function):
             raise TypeError(f"the metric's function must be callable, got {self.function!r}")
         check_name("response_method", self.response_method, RESPONSE_METHODS)
-        check_name("task", self.task, ("classification", "regression"))
+        check_name("task", self.task, ("classification", "multilabel", "regression"))
 
     def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
         """Ask the function about each network; it gets read-only arrays."""
@@ -529,7 +506,7 @@ def make_metric(
     greater_is_better
         False for a loss.
     task
-        classification or regression.
+        classification, multilabel or regression.
 
     Examples
     --------
@@ -547,7 +524,9 @@ def make_metric(
 
 def _default_responses(outputs: Array, targets: Array) -> Responses:
     """Without a user's labels, class indices are the labels."""
-    return ClassResponses(np.arange(outputs.shape[-1])) if targets.ndim == 1 else NumberResponses()
+    if targets.ndim == 1:
+        return ClassResponses(np.arange(outputs.shape[-1]))
+    return LabelResponses(outputs.shape[-1]) if targets.dtype.kind in "biu" else NumberResponses()
 
 
 def _read_only(array: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,11 @@ def softmax(logits: Array) -> Array:
     exact = logits.astype(np.float64)
     powers = np.exp(exact - exact.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def sigmoid(logits: Array) -> Array:
+    """Return logits (n_instances, n_labels) as the probability of each label."""
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * logits.astype(np.float64)))
 
 
 def decide(logits: Array) -> Array:
@@ -35,6 +41,7 @@ class ClassResponses:
     """
 
     classes: Array
+    task: ClassVar[str] = "classification"
 
     def truth(self, targets: Array) -> Array:
         """Return the labels of class indices."""
@@ -58,6 +65,45 @@ class ClassResponses:
 
 
 @dataclass(frozen=True, eq=False)
+class LabelResponses:
+    """The responses of a classifier whose instances have any number of labels, a logit each.
+
+    Parameters
+    ----------
+    n_labels
+        How many labels there are.
+    """
+
+    n_labels: int
+    task: ClassVar[str] = "multilabel"
+
+    @property
+    def classes(self) -> list[Array]:
+        """What each label may be, as scikit-learn has it."""
+        return [np.array([0, 1])] * self.n_labels
+
+    def truth(self, targets: Array) -> Array:
+        """Return the labels as they are."""
+        return targets
+
+    def predict(self, outputs: Array) -> Array:
+        """Return 1 where a logit is above 0, else 0."""
+        return (outputs > 0).astype(np.int64)
+
+    def predict_proba(self, outputs: Array) -> Array:
+        """Return the sigmoid."""
+        return sigmoid(outputs)
+
+    def decision_function(self, outputs: Array) -> Array:
+        """Return the outputs."""
+        return outputs
+
+    def outputs(self, outputs: Array) -> Array:
+        """Return the outputs as they are."""
+        return outputs
+
+
+@dataclass(frozen=True, eq=False)
 class NumberResponses:
     """The responses of a regressor to its network's outputs.
 
@@ -69,6 +115,7 @@ class NumberResponses:
 
     scale: Array | float = 1.0
     shift: Array | float = 0.0
+    task: ClassVar[str] = "regression"
 
     def truth(self, targets: Array) -> Array:
         """Return targets in the user's units."""
@@ -84,4 +131,4 @@ class NumberResponses:
         return outputs
 
 
-Responses = ClassResponses | NumberResponses
+Responses = ClassResponses | LabelResponses | NumberResponses

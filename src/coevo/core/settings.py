@@ -328,7 +328,7 @@ class Settings:
         Parameters
         ----------
         task
-            classification or regression.
+            classification, multilabel or regression.
         size
             How large the problem is; if it is not given, what depends on it stays "auto".
         """

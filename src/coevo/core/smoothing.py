@@ -17,6 +17,7 @@ from coevo.core.metrics import (
     ClippedMargin,
     CountMetric,
     CrossEntropy,
+    LabelCrossEntropy,
     Metric,
     SquaredError,
 )
@@ -31,7 +32,9 @@ SERVED = (
     "absolute_error, profit"
 )
 """The metrics that smoothing can be used with, for messages."""
-_OWN_MEANS = (Accuracy, CrossEntropy, ClippedMargin, SquaredError, AbsoluteError)
+_OWN_MEANS = (
+    Accuracy, CrossEntropy, LabelCrossEntropy, ClippedMargin, SquaredError, AbsoluteError,
+)  # fmt: skip
 
 
 @dataclass

@@ -8,6 +8,7 @@ import numpy as np
 
 from coevo._typing import Array
 from coevo.core.evaluator import Data
+from coevo.core.label_metrics import LabelCrossEntropy
 from coevo.core.metrics import (
     AbsoluteError,
     Accuracy,
@@ -32,7 +33,7 @@ COUNTED: tuple[type[Metric], ...] = (Accuracy, BalancedAccuracy, FBeta, Matthews
 """The metrics that need the confusion matrix only."""
 
 COMPILED: tuple[type[Metric], ...] = (
-    *COUNTED, CrossEntropy, ClippedMargin, SquaredError, AbsoluteError,
+    *COUNTED, CrossEntropy, ClippedMargin, SquaredError, AbsoluteError, LabelCrossEntropy,
 )  # fmt: skip
 """The metrics that need no outputs stored; the others are given them."""
 
@@ -46,6 +47,9 @@ def compile_metric(metric: Metric, data: Data) -> kernels.MetricOn | None:
         return kernels.CrossEntropyOn(data.targets, _find_shares(data))
     if type(metric) is ClippedMargin:
         return kernels.MarginOn(data.targets, _find_shares(data), float(metric.limit))
+    if type(metric) is LabelCrossEntropy:
+        signs = (2 * data.targets.T - 1).astype(data.inputs.dtype)
+        return kernels.LabelEntropyOn(signs, _find_shares(data))
     if isinstance(metric, ErrorMetric) and type(metric) in (SquaredError, AbsoluteError):
         targets = np.ascontiguousarray(np.atleast_2d(data.targets.T))
         worths, is_squared = metric.worths(len(targets)), type(metric) is SquaredError

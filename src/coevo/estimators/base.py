@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coevo._typing import Array, StrPath
 from coevo._validation import check_flag, check_integer, check_name, check_real
@@ -32,12 +32,16 @@ from coevo.estimators.callbacks import (
     ProgressHook,
     with_callbacks,
 )
-from coevo.estimators.data import CheckingEstimator
+from coevo.estimators.columns import check_memory
+from coevo.estimators.data import CheckingEstimator, Given
 from coevo.estimators.fingerprint import describe_arguments, describe_arrays
+from coevo.estimators.inputs import Inputs
+from coevo.estimators.range_check import warn_if_far
 from coevo.estimators.scaling import run
 from coevo.estimators.warm_start import Training
 from coevo.persistence import model
 from coevo.persistence.checkpoint_hook import Checkpoint
+from coevo.persistence.encoding import read_encoding
 from coevo.training.result import Result
 from coevo.training.run import Problem, run_search
 from coevo.training.scorers import resolve_metric
@@ -70,7 +74,10 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     activation: str = Settings.activation
     fitness: Fitness = Settings.fitness
     validation_fitness: Fitness | None = None
+    categorical_features: str | Sequence[Any] | None = "from_dtype"
+    max_categories: int = 255
     scale_inputs: bool = True
+    check_range: bool = True
     decomposition: Any = Settings.decomposition
     limited_evaluation: bool = Settings.limited_evaluation
     batch_size: int | str = Settings.batch_size
@@ -109,12 +116,16 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         """Return what turns outputs into labels or numbers."""
 
     @abstractmethod
+    def _describe_outputs(self) -> dict[str, Any]:
+        """Return what a model file says of the outputs."""
+
+    @abstractmethod
     def _take(self, content: model.Model) -> None:
         """Take over from a model file what only this kind of estimator has."""
 
     # -------------------------------------------------------------------------------------- fitting
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -129,10 +140,12 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
 
         Parameters
         ----------
-        X : array or data frame of shape (n_instances, n_features)
-            The inputs.
-        y : array of shape (n_instances,), or (n_instances, n_outputs) for regression
-            Labels of any type, or numbers.
+        X : array, sparse matrix or data frame of shape (n_instances, n_features)
+            The inputs. NaN is a missing value: it becomes the median, and an input more says that
+            it was missing. Categorical columns: see `categorical_features`.
+        y : array of shape (n_instances,), or (n_instances, n_outputs)
+            Labels of any type, or numbers; a classifier takes several columns of 0 and 1 for
+            multilabel targets, a regressor several columns of numbers.
         sample_weight : array of shape (n_instances,), optional
             Weight of each instance, in training and in the validation set split off.
         X_val, y_val : as X and y, optional
@@ -151,6 +164,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         checkpoint = self._make_checkpoint()
         previous: Training | None = getattr(self, "_training", None) if self.warm_start else None
         data = self._check_data(X, y, sample_weight, reset=previous is None)
+        check_memory(data.columns, self.dtype)
         given = self._check_validation(X_val, y_val)
         seed = self._draw_seed()
         if checkpoint is not None and self.random_state is None:
@@ -159,7 +173,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         arrays = describe_arrays(self, data, given)
         split = self._split(data, seed) if given is None else None
         kept, split_off = split or (None, None)
-        training = previous or Training.begin(data, self.scale_inputs, kept)
+        training = previous or self._begin(data, kept)
         scaled = training.scale(data, self.dtype, kept)
         validation = scaled
         if given is not None:
@@ -201,7 +215,9 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         # The first call learns the features and the scaling; all later ones must agree.
         data = self._check_data(X, y, sample_weight, reset=previous is None, stream=True)
         validation = self._check_validation(X_val, y_val)
-        training = previous or Training.begin(data, self.scale_inputs)
+        training = previous or self._begin(data)
+        if previous is not None:
+            training.widen_ranges(data)
         if validation is not None:
             training.validation = training.scale(validation, self.dtype)
         scaled = training.scale(data, self.dtype)
@@ -266,6 +282,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         state = search.state
         return {
             "network_": training.unscaled(architecture, state.best_network),
+            "encoding_": training.encoding,
             "history_": state.history.columns(),
             "validation_fitness_": state.best_validation,
             "n_evaluations_": state.evaluations,
@@ -277,12 +294,13 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
 
     def _check_own(self) -> None:
         """Check the arguments that are no settings; those check themselves."""
-        for flag in ("scale_inputs", "warm_start", "resume"):
+        for flag in ("scale_inputs", "check_range", "warm_start", "resume"):
             check_flag(flag, getattr(self, flag))
         if not isinstance(self.verbose, Integral | np.bool_):
             raise TypeError(f"verbose must be True, False or a whole number, got {self.verbose!r}")
         check_name("dtype", self.dtype, DTYPES)  # the data are converted before settings are made
         check_integer("generations_per_batch", self.generations_per_batch, 1)
+        check_integer("max_categories", self.max_categories, 1)
         check_real("validation_fraction", self.validation_fraction, 0, 1)
         if self.validation_fraction == 1:
             raise ValueError("validation_fraction=1 leaves nothing to train on")
@@ -329,6 +347,9 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             same["batch_size"] = min(batch_size, n_instances)  # a small data set is a single batch
         return Settings(**same | changes)
 
+    def _begin(self, data: Given, rows: Array | None = None) -> Training:
+        return Training.begin(data, self.scale_inputs, self.max_categories, rows)
+
     def _pose(self, training: Training, data: Data, validation: Data, **further: Any) -> Problem:
         """Return the problem as the search sees it, with scaled instances."""
         return Problem(
@@ -339,6 +360,13 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             previous=training.ongoing,
             **further,
         )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        return tags
 
     def set_params(self, **params: Any) -> Self:
         """Set arguments; nested names such as `control__memory_size` set those of components."""
@@ -359,8 +387,19 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     def _outputs(self, X: Any) -> Array:
         """Return the network's outputs for instances as the user has them."""
         check_is_fitted(self, "network_")
-        inputs = validate_data(self, X, reset=False, dtype="numeric")
-        return run(self.network_, inputs)
+        columns = self._read_columns("X", X, reset=False)
+        if self.check_range:
+            warn_if_far(self.encoding_, columns)
+        return run(self.network_, Inputs(columns, self.encoding_))
+
+    def encode(self, X: Any) -> Array:
+        """Return the inputs that `network_` takes, (n_instances, n_inputs).
+
+        They are X itself if it is plain numbers. See `encoding_` and `categorical_features`.
+        """
+        check_is_fitted(self, "network_")
+        inputs = Inputs(self._read_columns("X", X, reset=False), self.encoding_)
+        return inputs[slice(None)]
 
     def save(self, path: StrPath) -> None:
         """Write the network to a model file; see `coevo.persistence.model.save`.
@@ -373,17 +412,18 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             cannot go on.
         """
         check_is_fitted(self, "network_")
-        names = getattr(self, "feature_names_in_", None)
+        names = tuple(getattr(self, "feature_names_in_", ()))
         measured = {"train": "train_fitness_"}
         if getattr(self, "chosen_on_", "") == "validation":
             measured["validation"] = "validation_fitness_"
         model.save(
             path,
             self.network_,
-            classes=getattr(self, "classes_", None),
-            feature_names=None if names is None else names.tolist(),
+            **self._describe_outputs(),
+            feature_names=self.encoding_.input_names if names == self.encoding_.columns else None,
             settings=getattr(self, "settings_", None),
             fitness={k: getattr(self, v) for k, v in measured.items() if hasattr(self, v)},
+            preprocessing={"target": None, **self.encoding_.as_json()},
         )
 
     @classmethod
@@ -404,9 +444,15 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         architecture = content.network.architecture
         estimator = cls(architecture.hidden_layer_sizes, activation=architecture.activation)
         estimator.network_ = content.network
-        estimator.n_features_in_ = architecture.n_inputs
+        try:
+            estimator.encoding_ = encoding = read_encoding(content)
+        except model.ModelError as error:
+            raise model.ModelError(f"{path} is not a good model file: {error}") from None
+        estimator.n_features_in_ = len(encoding.columns)
         if content.feature_names is not None:
-            estimator.feature_names_in_ = np.array(content.feature_names, dtype=object)
+            estimator.feature_names_in_ = np.array(encoding.columns, dtype=object)
+        is_categorical = np.isin(encoding.columns, list(encoding.categories))
+        estimator.is_categorical_ = is_categorical if is_categorical.any() else None
         estimator._take(content)
         return estimator
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from coevo.core.hooks import Hook, Run
 from coevo.core.loop import SearchLoop
@@ -18,8 +18,11 @@ from coevo.training.progress import SearchProgress, describe_choices
 
 __all__ = ["CallbackSupportMixin", "FitTask", "ProgressHook", "most_generations", "with_callbacks"]
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 
     HAS_CALLBACKS = True
     """Whether this version of scikit-learn has callbacks."""
@@ -29,9 +32,10 @@ except ImportError:  # scikit-learn before 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in for scikit-learn's."""
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method as it is."""
-        return method
+
+def with_callbacks(method: Method) -> Method:
+    """Let scikit-learn's callbacks follow a method, if there are any; its signature stays."""
+    return cast(Method, _with_callbacks(method)) if HAS_CALLBACKS else method
 
 
 class FitTask(Hook):

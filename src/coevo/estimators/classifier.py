@@ -8,13 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from coevo._typing import Array
 from coevo._validation import check_real
-from coevo.core.responses import ClassResponses, decide, softmax
+from coevo.core.responses import ClassResponses, LabelResponses
 from coevo.estimators.base import CoevoEstimator
 from coevo.estimators.documentation import documented
 from coevo.estimators.warm_start import Training
@@ -34,9 +35,15 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
     Attributes
     ----------
     network_
-        The network: unscaled inputs in, one number for each class out.
+        The network: unscaled inputs in, one number for each class out. Its inputs are what `encode`
+        returns: X itself if that is plain numbers.
+    encoding_
+        How the columns of X become the network's inputs.
+    is_categorical_
+        Which columns are categorical; None for none.
     classes_
-        The labels in order; the second is the positive one if there are two.
+        The labels in order; the second is the positive one if there are two. For multilabel targets
+        a list with [0, 1] for each label.
     n_features_in_, feature_names_in_
         How many features there are, and their names if X was a data frame.
     history_
@@ -59,7 +66,11 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
     -----
     `predict_proba` is the softmax of the outputs. Only the fitness cross_entropy makes these
     probabilities mean anything but an order; wrap the classifier in
-    `sklearn.calibration.CalibratedClassifierCV` for probabilities by another.
+    `sklearn.calibration.CalibratedClassifierCV` for probabilities by another
+    (docs/howto/probabilities.md).
+
+    A y of several columns of 0 and 1 is multilabel: each output is the logit of a label
+    (docs/howto/multilabel.md).
 
     Examples
     --------
@@ -100,11 +111,14 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
             that has done best on it. Without, it is the global solution as the last batch left it.
         """
         if not hasattr(self, "_training"):
-            if classes is None:
+            if _is_multilabel(y):
+                self._set_labels(np.shape(y)[1])
+            elif classes is None:
                 raise ValueError("classes must be given in the first call of partial_fit")
-            self.classes_ = np.unique(classes)
-            if len(self.classes_) < 2:
-                raise ValueError("there must be at least two classes, got one class")
+            else:
+                self.classes_ = np.unique(classes)
+                if len(self.classes_) < 2:
+                    raise ValueError("there must be at least two classes, got one class")
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} are not those of the calls before")
         return self._partial_fit(X, y, sample_weight, X_val, y_val)
@@ -114,29 +128,37 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array or data frame of shape (n_instances, n_features)
+        X : array, sparse matrix or data frame of shape (n_instances, n_features)
 
         Returns
         -------
-        array of shape (n_instances,)
+        array of shape (n_instances,), or for multilabel targets of shape (n_instances, n_labels), 1
+        where an output is above 0, that is where a label is more likely than not
         """
-        best = self._outputs(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        outputs = self._outputs(X)
+        return self._find_responses().predict(outputs)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the softmax of the outputs, (n_instances, n_classes); see the class's notes."""
-        return softmax(self._outputs(X))
+        """Return the softmax of the outputs, (n_instances, n_classes); see the class's notes.
+
+        For multilabel targets it is the sigmoid of each output, (n_instances, n_labels).
+        """
+        outputs = self._outputs(X)
+        return self._find_responses().predict_proba(outputs)
 
     def decision_function(self, X: Any) -> Array:
         """Return the outputs, (n_instances, n_classes), or the lead of the second of two classes.
 
         With two classes the shape is (n_instances,), and positive numbers stand for `classes_[1]`.
         """
-        return decide(self._outputs(X))
+        outputs = self._outputs(X)
+        return self._find_responses().decision_function(outputs)
 
     # -------------------------------------------------------------------------- targets and weights
 
-    def _check_targets(self, y: Array, *, reset: bool) -> Array:
+    def _check_targets(self, y: Any, *, reset: bool) -> Array:
+        if _is_multilabel(y) if reset else isinstance(self.classes_, list):
+            return self._check_labels(y, reset)
         labels = column_or_1d(y, warn=True)
         check_labels("y", labels)
         if labels.dtype.kind != "O":
@@ -158,9 +180,32 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
             )
         return np.asarray(np.searchsorted(self.classes_, labels))
 
+    def _check_labels(self, y: Any, reset: bool) -> Array:
+        """Return multilabel targets as an array of 0 and 1."""
+        labels = y.toarray() if sparse.issparse(y) else np.asarray(y)
+        if labels.ndim != 2 or not np.isin(labels, (0, 1)).all():
+            raise ValueError(
+                "multilabel y must have a column of 0 and 1 for each label, got shape "
+                f"{labels.shape} with {np.unique(labels)[:5].tolist()}"
+            )
+        if reset:
+            self._set_labels(labels.shape[1])
+        elif labels.shape[1] != len(self.classes_):
+            raise ValueError(f"y has {labels.shape[1]} labels, there were {len(self.classes_)}")
+        return labels.astype(np.int64)
+
+    def _set_labels(self, n_labels: int) -> None:
+        classes: Any = LabelResponses(n_labels).classes
+        self.classes_ = classes
+
     def _weigh(self, targets: Array, weights: Array, *, reset: bool) -> Array:
         if self.class_weight is None:
             return weights
+        if isinstance(self.classes_, list):
+            raise ValueError(
+                "class_weight is for instances of one class each, and y is multilabel; "
+                "sample_weight weighs instances"
+            )
         return np.asarray(weights * self._find_class_weights(targets, reset)[targets])
 
     def _find_class_weights(self, targets: Array, reset: bool) -> Array:
@@ -186,10 +231,35 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
             )
         return np.asarray(self._class_weights)
 
-    def _responses(self, training: Training) -> ClassResponses:
+    def _responses(self, training: Training) -> ClassResponses | LabelResponses:
+        return self._find_responses()
+
+    def _find_responses(self) -> ClassResponses | LabelResponses:
+        if isinstance(self.classes_, list):
+            return LabelResponses(len(self.classes_))
         return ClassResponses(self.classes_)
 
+    def _describe_outputs(self) -> dict[str, Any]:
+        if isinstance(self.classes_, list):
+            return {"labels": self._target_names or range(len(self.classes_))}
+        return {"classes": self.classes_}
+
     def _take(self, content: model.Model) -> None:
-        if content.classes is None:
+        if content.labels is not None:
+            self._set_labels(len(content.labels))
+            self._target_names = list(content.labels)
+        elif content.classes is None:
             raise ValueError("this is the model of a regressor")
-        self.classes_ = content.classes
+        else:
+            self.classes_ = content.classes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _is_multilabel(y: Any) -> bool:
+    """Whether each instance has a row of flags, one for each label."""
+    shape = np.shape(y) if not sparse.issparse(y) else y.shape
+    return len(shape) == 2 and shape[1] > 1 and type_of_target(y) == "multilabel-indicator"

@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length
 
 from coevo._typing import Array
-from coevo.core.evaluator import Data
+from coevo.estimators.columns import Columns, Rows, find_categorical, read_columns
 from coevo.training.data import check_array, check_labels
 
 MIN_VALIDATION = 20
 """A smaller validation set is not split off: it would say next to nothing."""
 
 
+@dataclass(frozen=True)
+class Given:
+    """Instances as the user gives them, with targets as the search knows them.
+
+    Parameters
+    ----------
+    columns
+        X.
+    targets, weights
+        As in `coevo.core.evaluator.Data`.
+    """
+
+    columns: Columns
+    targets: Array
+    weights: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, rows: Rows) -> Given:
+        weights = None if self.weights is None else self.weights[rows]
+        return Given(self.columns[rows], self.targets[rows], weights)
+
+
 class CheckingEstimator(BaseEstimator):  # type: ignore[misc]
     """The part of the estimators that checks data."""
+
+    categorical_features: Any
+    is_categorical_: Array | None
+    _target_names: list[str] | None
 
     @abstractmethod
     def _check_targets(self, y: Array, *, reset: bool) -> Array:
@@ -32,23 +60,23 @@ class CheckingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_data(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, stream: bool = False
-    ) -> Data:
+    ) -> Given:
         """Return the instances that count, with targets as the search knows them."""
-        inputs, y = self._validate(("X", X), ("y", y), reset=reset)
+        columns, y = self._validate(("X", X), ("y", y), reset=reset)
         if np.ma.isMaskedArray(sample_weight):
             raise ValueError("sample_weight is a masked array; give a weight of 0 instead")
-        weights = _check_sample_weight(sample_weight, inputs, dtype=np.float64)
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
         if (weights < 0).any():
             raise ValueError("Negative values in data passed to `sample_weight`")
         counts = weights > 0
         if not counts.all():  # an instance of no weight is no instance
-            inputs, y, weights = inputs[counts], y[counts], weights[counts]
-        if len(inputs) == 0:
+            columns, y, weights = columns[counts], y[counts], weights[counts]
+        if len(columns) == 0:
             raise ValueError("all sample weights are zero: there is nothing to learn from")
         # The first call of a stream has been told the classes already.
         targets = self._check_targets(y, reset=reset and not (stream and hasattr(self, "classes_")))
         weights = self._weigh(targets, weights, reset=not stream)
-        data = Data(inputs, targets, weights)
+        data = Given(columns, targets, weights)
         counts = weights > 0
         if not counts.any():
             raise ValueError("class_weight leaves no instance with any weight")
@@ -56,36 +84,56 @@ class CheckingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _validate(
         self, inputs: tuple[str, Any], targets: tuple[str, Any], *, reset: bool
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Columns, Array]:
         """Have scikit-learn check instances; refuse by name what it would not."""
         for argument, given in (inputs, targets):
             if np.ma.isMaskedArray(given):
                 check_array(argument, given)
-        check_array(*inputs)
         _check_missing(*targets)
+        columns = self._read_columns(*inputs, reset=reset)
+        if targets[1] is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} requires y to be passed, but the target y is None")
+        if reset:
+            names = getattr(targets[1], "columns", None)
+            self._target_names = None if names is None else [str(name) for name in names]
+        y = _check_y(targets[1], multi_output=True, estimator=self)
+        check_consistent_length(columns.numbers, y)
+        return columns, y
+
+    def _read_columns(self, argument: str, X: Any, *, reset: bool) -> Columns:
+        """Have scikit-learn check X; refuse by name what it would not."""
+        check_array(argument, X)
+        if reset:
+            self.is_categorical_ = find_categorical(self.categorical_features, X)
         try:
-            X, y = validate_data(
-                self, inputs[1], targets[1], reset=reset, dtype="numeric", multi_output=True
-            )
+            columns = read_columns(self, X, self.is_categorical_, reset=reset)
         except TypeError as error:
             if not str(error).startswith("float()"):
                 raise
             # An object among the numbers, such as pandas' NA.
-            raise TypeError(f"{inputs[0]} must be an array of numbers: {error}") from None
-        check_array(inputs[0], X)
-        return X, y
+            raise TypeError(f"{argument} must be an array of numbers: {error}") from None
+        except ValueError as error:
+            if not str(error).startswith("could not convert string"):
+                raise
+            raise ValueError(
+                f"{argument} holds text in a column that is not categorical ({error}); "
+                'X.astype({"column": "category"}) or categorical_features makes it categorical'
+            ) from None
+        check_array(argument, columns.numbers)
+        return columns
 
-    def _check_validation(self, X_val: Any, y_val: Any) -> Data | None:
+    def _check_validation(self, X_val: Any, y_val: Any) -> Given | None:
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together: give both or neither")
         if X_val is None:
             return None
-        inputs, y = self._validate(("X_val", X_val), ("y_val", y_val), reset=False)
+        columns, y = self._validate(("X_val", X_val), ("y_val", y_val), reset=False)
         targets = self._check_targets(y, reset=False)
         weights = self._weigh(targets, np.ones(len(targets)), reset=False)
-        return _without_equal_weights(Data(inputs, targets, weights))
+        return _without_equal_weights(Given(columns, targets, weights))
 
-    def _split(self, data: Data, seed: int) -> tuple[Array, Array] | None:
+    def _split(self, data: Given, seed: int) -> tuple[Array, Array] | None:
         """Choose the instances to train and to validate on; None if there are too few to split.
 
         A class of one instance, such as a mistyped label, is trained on.
@@ -123,7 +171,7 @@ def _check_missing(argument: str, given: Any) -> None:
             check_labels(argument, array)
 
 
-def _without_equal_weights(data: Data) -> Data:
+def _without_equal_weights(data: Given) -> Given:
     """Return the same instances, which are quicker to measure if none counts more than others."""
     assert data.weights is not None
     return replace(data, weights=None) if (data.weights == data.weights[0]).all() else data

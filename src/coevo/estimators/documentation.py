@@ -24,10 +24,23 @@ OWN = {
     "validation_fitness": """\
         Another metric by which the validation set chooses the network that is kept; None for the
         same.""",
+    "categorical_features": """\
+        Which columns of X are categorical: "from_dtype" for those that a data frame has as category
+        (pandas) or Categorical and Enum (polars), None for none, or a list of names, positions or
+        flags. Each category that occurs in training has an input of its own, which is 1 for its
+        instances, and so has a missing value if some are missing; all inputs of the column are 0
+        for an unknown category. A category is known by its text: 1, 1.0 and "1" are the same.""",
+    "max_categories": """\
+        How many categories of a column have an input of their own, the most frequent ones; the
+        others are treated as unknown.""",
     "scale_inputs": """\
         Map the range of each feature in the training instances to [−1, 1]. The scaling becomes part
         of the first layer's weights, so that `network_`, a saved model and an exported one all take
         unscaled inputs. On a stream, the first batch decides.""",
+    "check_range": """\
+        Give one `coevo.OutOfRangeWarning` a call if instances to predict are far outside what was
+        trained on: a number further beyond its column's range in training than that range is wide,
+        an unknown category, or missing values in a column that had none.""",
     "batch_size": """\
         Instances in a batch, if evaluation is limited, but no more than there are.""",
     "validation_fraction": """\

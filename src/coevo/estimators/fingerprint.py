@@ -9,12 +9,13 @@ from sklearn.base import BaseEstimator
 
 from coevo._typing import Array
 from coevo.core.component import Component
-from coevo.core.evaluator import Data
 from coevo.core.settings import COMPONENTS
+from coevo.estimators.data import Given
 from coevo.persistence.plain import as_plain
 
 FREE = (
     "checkpoint", "resume", "callbacks", "verbose", "warm_start", "generations_per_batch",
+    "check_range",
 )  # fmt: skip
 """Arguments that do not change the result of a fit."""
 
@@ -35,18 +36,18 @@ def describe_arguments(estimator: BaseEstimator, seed: int) -> dict[str, Any]:
 
 
 def describe_arrays(
-    estimator: BaseEstimator, data: Data, validation: Data | None
+    estimator: BaseEstimator, data: Given, validation: Given | None
 ) -> dict[str, Array | None]:
     """Return the arrays of a fit by name: all instances, before any are split off or scaled."""
-    arrays = {
-        "inputs X": data.inputs,
+    arrays: dict[str, Array | None] = {
+        **data.columns.arrays("inputs X"),
         "targets y": data.targets,
         "instance weights (sample_weight times class_weight)": data.weights,
         "feature names": getattr(estimator, "feature_names_in_", None),
     }
     if validation is not None:
         arrays |= {
-            "validation inputs X_val": validation.inputs,
+            **validation.columns.arrays("validation inputs X_val"),
             "validation targets y_val": validation.targets,
             "validation weights (class_weight)": validation.weights,
         }

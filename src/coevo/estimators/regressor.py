@@ -30,7 +30,12 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
     Attributes
     ----------
     network_
-        The network: unscaled inputs in, numbers in the units of y out.
+        The network: unscaled inputs in, numbers in the units of y out. Its inputs are what `encode`
+        returns: X itself if that is plain numbers.
+    encoding_
+        How the columns of X become the network's inputs.
+    is_categorical_
+        Which columns are categorical; None for none.
     n_features_in_, feature_names_in_
         How many features there are, and their names if X was a data frame.
     history_
@@ -97,7 +102,7 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array or data frame of shape (n_instances, n_features)
+        X : array, sparse matrix or data frame of shape (n_instances, n_features)
 
         Returns
         -------
@@ -132,8 +137,11 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         assert scaling is not None
         return NumberResponses(scaling.deviation, scaling.mean)
 
+    def _describe_outputs(self) -> dict[str, Any]:
+        return {}
+
     def _take(self, content: model.Model) -> None:
-        if content.classes is not None:
+        if content.classes is not None or content.labels is not None:
             raise ValueError("this is the model of a classifier")
         self._n_targets = content.network.architecture.n_outputs
         self._is_flat = self._n_targets == 1

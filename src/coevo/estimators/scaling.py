@@ -13,7 +13,6 @@ one. What predicts, is saved and is exported is that network alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +20,11 @@ import numpy as np
 
 from coevo._typing import Array
 from coevo.core.network import Network
+from coevo.estimators.columns import ROWS
+from coevo.estimators.inputs import Inputs
 from coevo.training.data import check_size
 
-_ROWS = 4096  # instances converted at once, so that a memory map is never read into memory whole
+_MOST_CELLS = 2**24  # numbers that a network is run on at once
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,8 @@ class InputScaling:
     factor: Array
 
     @classmethod
-    def to_unit_range(cls, inputs: Array, rows: Array | None = None) -> InputScaling:
-        """Map each input's range in some rows to [−1, 1], an input that is constant to 0."""
-        bounds = [(part.min(0), part.max(0)) for _, part in _split_up(inputs, rows)]
-        low = np.min([least for least, _ in bounds], axis=0).astype(np.float64)
-        high = np.max([most for _, most in bounds], axis=0).astype(np.float64)
-        check_size("X", low.min(), high.max())
+    def to_unit_range(cls, low: Array, high: Array) -> InputScaling:
+        """Map each input's range to [−1, 1], an input that is constant to 0."""
         half = high / 2 - low / 2  # the difference itself could overflow
         factor = np.zeros_like(half)
         # The reciprocal of the smallest numbers would overflow; they vary no more than a constant.
@@ -56,12 +53,14 @@ class InputScaling:
         """Leave the inputs as they are."""
         return cls(np.zeros(n_inputs), np.ones(n_inputs))
 
-    def apply(self, inputs: Array, dtype: Any, rows: Array | None = None) -> Array:
+    def apply(self, inputs: Inputs, dtype: Any, rows: Array | None = None) -> Array:
         """Return inputs (n_instances, n_inputs), or some rows of them, scaled and of the dtype."""
-        n_rows = len(inputs) if rows is None else len(rows)
+        n_rows, start = len(inputs) if rows is None else len(rows), 0
         scaled = np.empty((n_rows, inputs.shape[1]), dtype=dtype)
-        for start, part in _split_up(inputs, rows):
-            here = scaled[start : start + _ROWS]
+        for some in inputs.columns.split_up(rows):
+            part = inputs[some]
+            here = scaled[start : start + len(part)]
+            start += len(part)
             with np.errstate(over="ignore"):
                 exact = part - self.centre
                 exact *= self.factor
@@ -71,13 +70,6 @@ class InputScaling:
         if len(scaled):
             check_size("X", float(scaled.min()), float(scaled.max()))
         return scaled
-
-
-def _split_up(inputs: Array, rows: Array | None) -> Iterator[tuple[int, Array]]:
-    """Yield some rows at a time, and where they begin."""
-    for start in range(0, len(inputs) if rows is None else len(rows), _ROWS):
-        here = slice(start, start + _ROWS)
-        yield start, inputs[here] if rows is None else inputs[rows[here]]
 
 
 @dataclass(frozen=True)
@@ -147,9 +139,10 @@ def unfold(network: Network, inputs: InputScaling, targets: TargetScaling | None
     return unfolded
 
 
-def run(network: Network, inputs: Array) -> Array:
+def run(network: Network, inputs: Array | Inputs) -> Array:
     """Return the outputs, (n_instances, n_outputs), some instances at a time."""
     outputs = np.empty((len(inputs), network.architecture.n_outputs), network.genotype.dtype)
-    for start in range(0, len(inputs), _ROWS):
-        outputs[start : start + _ROWS] = network.outputs(inputs[start : start + _ROWS])
+    step = min(ROWS, max(1, _MOST_CELLS // inputs.shape[1]))
+    for start in range(0, len(inputs), step):
+        outputs[start : start + step] = network.outputs(inputs[start : start + step])
     return outputs

@@ -9,12 +9,11 @@ from coevo._typing import Array
 from coevo.core.evaluator import Data
 from coevo.core.loop import SearchLoop
 from coevo.core.network import Architecture, Network
+from coevo.estimators.data import Given
+from coevo.estimators.inputs import Inputs, learn_encoding
 from coevo.estimators.scaling import InputScaling, TargetScaling, fold, unfold
+from coevo.persistence.encoding import Encoding
 from coevo.training.run import Ongoing
-
-
-class ScaledData(Data):
-    """Instances as the search sees them."""
 
 
 @dataclass
@@ -23,6 +22,8 @@ class Training:
 
     Parameters
     ----------
+    encoding
+        How columns become inputs.
     inputs, targets
         How instances are scaled; targets are those of a regressor.
     ongoing
@@ -31,14 +32,17 @@ class Training:
         The validation set of a stream, if it has one.
     """
 
+    encoding: Encoding
     inputs: InputScaling
     targets: TargetScaling | None
     ongoing: Ongoing | None = None
     validation: Data | None = None
 
     @classmethod
-    def begin(cls, data: Data, scale_inputs: bool, rows: Array | None = None) -> Training:
-        """Decide on the scaling by some instances.
+    def begin(
+        cls, data: Given, scale_inputs: bool, max_categories: int, rows: Array | None = None
+    ) -> Training:
+        """Decide on encoding and scaling by some instances.
 
         Parameters
         ----------
@@ -46,26 +50,31 @@ class Training:
             Instances as the user has them.
         scale_inputs
             Whether to scale inputs at all; targets that are numbers are always standardised.
+        max_categories
+            How many categories of a column have an input.
         rows
             Which of the instances; None for all.
         """
-        inputs = InputScaling.none(data.inputs.shape[1])
-        if scale_inputs:
-            inputs = InputScaling.to_unit_range(data.inputs, rows)
+        encoding = learn_encoding(data.columns, max_categories, rows)
+        inputs = InputScaling.none(len(encoding.input_names))
+        if scale_inputs and encoding.input_ranges is not None:
+            inputs = InputScaling.to_unit_range(*encoding.input_ranges)
         targets = None
-        if data.targets.ndim == 2:
+        if data.targets.dtype.kind == "f":
             targets = TargetScaling.to_unit_variance(*_take(rows, data.targets, data.weights))
-        return cls(inputs, targets)
+        return cls(encoding, inputs, targets)
 
-    def scale(self, data: Data, dtype: str, rows: Array | None = None) -> Data:
+    def widen_ranges(self, data: Given) -> None:
+        """Let the ranges known from training include these instances."""
+        self.encoding = self.encoding.widen(*data.columns.find_ranges()[:2])
+
+    def scale(self, data: Given, dtype: str, rows: Array | None = None) -> Data:
         """Return instances, or some of them, as the search sees them; inputs are copied once."""
-        if isinstance(data, ScaledData):
-            return data
-        inputs = self.inputs.apply(data.inputs, dtype, rows)
+        inputs = self.inputs.apply(Inputs(data.columns, self.encoding), dtype, rows)
         targets, weights = _take(rows, data.targets, data.weights)
         if self.targets is not None:
             targets = self.targets.apply(targets, dtype)
-        return ScaledData(inputs, targets, weights)
+        return Data(inputs, targets, weights)
 
     def with_search(self, search: SearchLoop, architecture: Architecture) -> Self:
         """Return this with a search to go on with."""

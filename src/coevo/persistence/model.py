@@ -33,7 +33,7 @@ from coevo.persistence.container import (
 )
 from coevo.persistence.plain import as_plain, plain_settings
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """The version of the file format written; older ones are read, newer ones refused."""
 
 _FORMAT = "coevo model"
@@ -48,8 +48,9 @@ _CONTENT = {
     "settings": (dict, type(None)),
     "fitness": (dict, type(None)),
     "preprocessing": (dict, type(None)),
+    "labels": (list, type(None)),
 }
-_SINCE_VERSION_2 = {"preprocessing"}
+_SINCE_VERSION = {"preprocessing": 2, "labels": 3}
 
 
 class ModelError(FileFormatError):
@@ -74,9 +75,11 @@ class Model:
         The fitness it reached, by name.
     preprocessing
         How the columns of a table become the network's inputs, as JSON values, if the model was
-        trained on a table; see `coevo.tabular.preprocessing`.
+        trained on a table or by an estimator; see `coevo.persistence.encoding`.
     coevo_version
         The version that saved it.
+    labels
+        The name of each output's label, if an instance may have several; None otherwise.
     """
 
     network: Network
@@ -86,6 +89,7 @@ class Model:
     fitness: dict[str, float] | None = None
     preprocessing: dict[str, Any] | None = None
     coevo_version: str = field(default_factory=lambda: __version__)
+    labels: tuple[str, ...] | None = None
 
     def predict(self, X: ArrayLike) -> Array:
         """Return the label, or else the outputs, of each instance.
@@ -93,15 +97,19 @@ class Model:
         Parameters
         ----------
         X : array of shape (n_instances, n_inputs)
+            The network's inputs; `preprocessing` is not applied.
 
         Returns
         -------
-        array of shape (n_instances,), or of shape (n_instances, n_outputs) without classes
+        array of shape (n_instances,), or of shape (n_instances, n_outputs) without classes: 0 and 1
+        for labels, or numbers
         """
         inputs = np.asarray(X)
         n_inputs = self.network.architecture.n_inputs
         if inputs.ndim != 2 or inputs.shape[1] != n_inputs:
             raise ValueError(f"X must have shape (n_instances, {n_inputs}), got {inputs.shape}")
+        if self.labels is not None:
+            return (self.network.outputs(inputs) > 0).astype(np.int64)
         if self.classes is None:
             return self.network.outputs(inputs)
         return np.asarray(self.classes[self.network.predict(inputs)])
@@ -116,6 +124,7 @@ def save(
     settings: Settings | Mapping[str, Any] | None = None,
     fitness: Mapping[str, float] | None = None,
     preprocessing: Mapping[str, Any] | None = None,
+    labels: Sequence[str] | None = None,
 ) -> None:
     """Write a network to a model file, atomically.
 
@@ -135,6 +144,8 @@ def save(
         The fitness it reached, by name.
     preprocessing
         How the columns of a table become its inputs, as JSON values.
+    labels
+        The name of each output's label, if an instance may have several.
     """
     if not isinstance(network, Network):
         raise TypeError(f"network must be a coevo.Network, got {type(network).__name__}")
@@ -156,6 +167,7 @@ def save(
         "settings": plain_settings(settings) if isinstance(settings, Settings) else settings,
         "fitness": None if fitness is None else {str(k): float(v) for k, v in fitness.items()},
         "preprocessing": preprocessing,
+        "labels": None if labels is None else [str(label) for label in labels],
     }
     text = json.dumps(content)
     try:
@@ -274,8 +286,7 @@ def _check_layout(
 def _read_content(text: str, version: int = FORMAT_VERSION) -> Model:
     """Return the model that a JSON text describes; its genotype is still empty."""
     content = parse_json(text, "its content", dict)
-    if version == 1:
-        content = dict.fromkeys(_SINCE_VERSION_2) | content
+    content = {name: None for name, since in _SINCE_VERSION.items() if version < since} | content
     if set(content) != set(_CONTENT):
         raise ModelError("its content lacks something, or has something unknown")
     for name, kinds in _CONTENT.items():
@@ -292,6 +303,13 @@ def _read_content(text: str, version: int = FORMAT_VERSION) -> Model:
                 f"{architecture.n_inputs} inputs"
             )
         names = tuple(names)
+    labels = content["labels"]
+    if labels is not None:
+        if classes is not None or len(labels) != architecture.n_outputs:
+            raise ModelError("its labels are not one for each output, or it has classes as well")
+        if not all(map(is_name, labels)) or len(set(labels)) < len(labels):
+            raise ModelError("its labels must be different texts that are not empty")
+        labels = tuple(labels)
     if fitness is not None and not all(isinstance(value, float) for value in fitness.values()):
         raise ModelError("its fitness is not made of numbers")
     return Model(
@@ -302,6 +320,7 @@ def _read_content(text: str, version: int = FORMAT_VERSION) -> Model:
         fitness,
         content["preprocessing"],
         content["coevo_version"],
+        labels,
     )
 
 

@@ -15,6 +15,8 @@ from coevo._typing import Array, StrPath
 from coevo._version import __version__
 from coevo.core.network import Network
 from coevo.persistence.atomic import write_atomically
+from coevo.persistence.encoding import Encoding, read_encoding
+from coevo.persistence.model import Model
 
 if TYPE_CHECKING:
     import onnx
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 OPSET = 17
 """The version of ONNX's operators that graphs use."""
+
+MULTILABEL = "multilabel"
+"""Stands for the classes of a network whose outputs are labels of their own."""
 
 _ML_DOMAIN, _ML_OPSET = "ai.onnx.ml", 3
 _IR_VERSION = 8  # as old as the operators, so that runtimes of that age can read it
@@ -58,10 +63,13 @@ def export_onnx(
     """Return a network as an ONNX model, and write it to a file if there is a path.
 
     The graph computes in the network's dtype. Its input is `input`, of shape (n_instances,
-    n_inputs). With classes its outputs are `label`, of shape (n_instances,), the class of the
-    largest logit, the first one if tied, and `probabilities`, of shape (n_instances, n_classes),
-    the softmax of the logits. Without classes it has one output, `output`, of shape (n_instances,
-    n_outputs).
+    n_inputs); an estimator's may hold NaN. If an estimator or a model has categorical columns, each
+    column is an input of its own, by its own name and of shape (n_instances, 1): float64, NaN where
+    missing, or text, empty where missing. With classes its outputs are `label`, of shape
+    (n_instances,), the class of the largest logit, the first one if tied, and `probabilities`, of
+    shape (n_instances, n_classes), the softmax of the logits. Multilabel models have `labels`,
+    0 or 1, and `probabilities`, their sigmoid, both of shape (n_instances, n_labels). Others have
+    one output, `output`, of shape (n_instances, n_outputs).
 
     Parameters
     ----------
@@ -79,21 +87,53 @@ def export_onnx(
     ImportError
         If onnx is not installed.
     """
+    encoding, is_multilabel = None, False
     if not isinstance(network, Network | Trained):
         if not hasattr(network, "network_"):
             from coevo.persistence.onnx_pipeline import export_pipeline  # noqa: PLC0415 - an extra
 
             return export_pipeline(network, path)
         classes = getattr(network, "classes_", None) if classes is None else classes
+        is_multilabel = isinstance(classes, list) and classes is network.classes_
+        encoding = network.encoding_
         network = network.network_
     elif not isinstance(network, Network):
         classes = network.classes if classes is None else classes
+        if isinstance(network, Model):
+            is_multilabel = network.labels is not None
+            encoding = None if network.preprocessing is None else read_encoding(network)
         network = network.network
     assert isinstance(network, Network)
+    if is_multilabel:
+        answer: Array | str | None = MULTILABEL
+    else:
+        answer = None if classes is None else np.asarray(classes)
+    if encoding is not None:
+        return _export_encoded(network, encoding, answer, path)
     builder = GraphBuilder()
     number = builder.tensor_type(network.genotype.dtype)
     builder.declare_input("input", number, network.architecture.n_inputs)
-    builder.add_answer(network, "input", None if classes is None else np.asarray(classes))
+    builder.add_answer(network, "input", answer)
+    return builder.build("network", path)
+
+
+def _export_encoded(
+    network: Network, encoding: Encoding, answer: Array | str | None, path: StrPath | None
+) -> onnx.ModelProto:
+    """Return a network with the encoding of its columns as an ONNX model."""
+    from coevo.persistence.onnx_encoding import (  # noqa: PLC0415 - which needs the builder
+        add_columns,
+        add_matrix_encoding,
+    )
+
+    builder = GraphBuilder("network:" if encoding.categories else "")
+    if encoding.categories:
+        inputs = add_columns(builder, encoding)
+    else:
+        builder.declare_input("input", builder.tensor_type(np.float64), len(encoding.columns))
+        inputs = add_matrix_encoding(builder, encoding, "input")
+    wide = Network(network.architecture, network.genotype.astype(np.float64))
+    builder.add_answer(wide, inputs, answer)
     return builder.build("network", path)
 
 
@@ -107,6 +147,8 @@ class GraphBuilder:
 
     Attributes
     ----------
+    prefix
+        As given.
     nodes : list of onnx.NodeProto
         In the order in which they are computed.
     constants : list of onnx.TensorProto
@@ -115,7 +157,7 @@ class GraphBuilder:
 
     def __init__(self, prefix: str = "") -> None:
         self._onnx = _import_onnx()
-        self._prefix = prefix
+        self.prefix = prefix
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
         self._inputs: list[Any] = []
@@ -149,7 +191,7 @@ class GraphBuilder:
             is_output = layer == len(network.weights) - 1
             architecture = network.architecture
             activation = architecture.output_activation if is_output else architecture.activation
-            name = f"{self._prefix}layers.{layer}"
+            name = f"{self.prefix}layers.{layer}"
             constants = [
                 self.add_constant(f"{name}.weight", weights),
                 self.add_constant(f"{name}.bias", biases),
@@ -171,18 +213,30 @@ class GraphBuilder:
         logits, label, probabilities
             What these are called in the graph.
         """
-        labels = self.add_constant(f"{self._prefix}classes", _as_tensor(classes))
+        labels = self.add_constant(f"{self.prefix}classes", _as_tensor(classes))
         self.add("Softmax", [logits], probabilities, axis=-1)
         # ArgMax takes the first of equal ones unless told otherwise, as the network does.
-        index = f"{self._prefix}class_index"
+        index = f"{self.prefix}class_index"
         self.add("ArgMax", [logits], index, axis=-1, keepdims=0)
         self.add("Gather", [labels, index], label, axis=0)
         return self.constants[-1].data_type
 
-    def add_answer(self, network: Network, input_name: str, classes: Array | None) -> list[str]:
+    def add_labels(self, logits: str, labels: str, probabilities: str) -> int:
+        """Add what turns logits into 0 or 1 and probabilities; return the labels' tensor type."""
+        self.add("Sigmoid", [logits], probabilities)
+        self.add("Sign", [logits], f"{self.prefix}sign")
+        self.add("Relu", [f"{self.prefix}sign"], f"{self.prefix}is_above")  # 1 above 0, else 0
+        kind = self.tensor_type(np.int64)
+        self.add("Cast", [f"{self.prefix}is_above"], labels, to=kind)
+        return kind
+
+    def add_answer(
+        self, network: Network, input_name: str, classes: Array | str | None
+    ) -> list[str]:
         """Add a network and declare the graph's outputs; return their names.
 
-        These are `label` and `probabilities`, or `output` if there are no classes.
+        These are `label` and `probabilities`, `labels` and `probabilities` if classes is
+        `MULTILABEL`, or `output` if there are no classes.
         """
         number, n_outputs = (
             self.tensor_type(network.genotype.dtype), network.architecture.n_outputs,
@@ -190,13 +244,21 @@ class GraphBuilder:
         if classes is None:
             self.add_network(network, input_name, "output")
             self._outputs = [self._declare("output", number, n_outputs)]
+        elif isinstance(classes, str):
+            logits = f"{self.prefix}logits"
+            self.add_network(network, input_name, logits)
+            kind = self.add_labels(logits, "labels", "probabilities")
+            self._outputs = [
+                self._declare("labels", kind, n_outputs),
+                self._declare("probabilities", number, n_outputs),
+            ]
         else:
             if classes.shape != (n_outputs,):
                 raise ValueError(
                     f"classes must have shape ({n_outputs},), one label for each output, got shape "
                     f"{classes.shape}"
                 )
-            logits = f"{self._prefix}logits"
+            logits = f"{self.prefix}logits"
             self.add_network(network, input_name, logits)
             kind = self.add_classes(classes, logits, "label", "probabilities")
             self._outputs = [
@@ -208,6 +270,11 @@ class GraphBuilder:
     def build(self, name: str, path: StrPath | None = None) -> onnx.ModelProto:
         """Return the checked model, and write it to a file if there is a path."""
         helper = self._onnx.helper
+        taken = {i.name for i in self._inputs} & {o.name for o in self._outputs}
+        if taken:
+            raise ValueError(
+                f"a column called {taken.pop()!r} cannot be told from the graph's output"
+            )
         opsets = [helper.make_opsetid("", OPSET)]
         if any(node.domain == _ML_DOMAIN for node in self.nodes):
             opsets.append(helper.make_opsetid(_ML_DOMAIN, _ML_OPSET))

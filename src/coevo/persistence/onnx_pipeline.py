@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from coevo._typing import Array, StrPath
 from coevo.persistence.atomic import write_atomically
 from coevo.persistence.onnx import OPSET, GraphBuilder
+from coevo.persistence.onnx_encoding import add_matrix_encoding
 
 if TYPE_CHECKING:
     import onnx
@@ -37,6 +38,8 @@ def export_pipeline(pipeline: Any, path: StrPath | None = None) -> onnx.ModelPro
     skl2onnx = _import_skl2onnx()
     _register_estimators(pipeline)
     names = ["label", "probabilities"] if hasattr(pipeline, "classes_") else ["output"]
+    if isinstance(getattr(pipeline, "classes_", None), list):
+        names[0] = "labels"
     number = _data_types().FloatTensorType
     model: onnx.ModelProto = skl2onnx.to_onnx(
         pipeline,
@@ -79,6 +82,9 @@ def _declare_outputs(operator: Any) -> None:
     *labels, values = operator.outputs
     values.type = number([n_instances, estimator.network_.architecture.n_outputs])
     for label in labels:
+        if isinstance(estimator.classes_, list):
+            label.type = _data_types().Int64TensorType([n_instances, len(estimator.classes_)])
+            continue
         is_whole = _plain_classes(estimator).dtype == np.int64
         kind = _data_types().Int64TensorType if is_whole else _data_types().StringTensorType
         label.type = kind([n_instances])
@@ -93,8 +99,12 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     wide = builder.tensor_type(np.float64)
     builder.add("Cast", [operator.inputs[0].full_name], prefix + "input", to=wide)
     answer = prefix + "logits"
-    builder.add_network(estimator.network_, prefix + "input", answer)
-    if labels:
+    inputs = add_matrix_encoding(builder, estimator.encoding_, prefix + "input")
+    builder.add_network(estimator.network_, inputs, answer)
+    if labels and isinstance(estimator.classes_, list):
+        answer = prefix + "probabilities"
+        builder.add_labels(prefix + "logits", labels[0], answer)
+    elif labels:
         classes = _plain_classes(estimator)
         answer = prefix + "probabilities"
         builder.add_classes(classes, prefix + "logits", labels[0], answer)

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from coevo._plotting import LOOK
+from coevo._plotting import BLUE, GREEN, GREY, LOOK
 from coevo._typing import Array
 from coevo.core.network import Network
+from coevo.estimators.display import HistoryDisplay
 from coevo.runtime.terminal import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BLUE, _GREEN, _GREY = "#0072B2", "#009E73", "#999999"
 _MOST_COLUMNS = 12
 
 
@@ -37,7 +37,7 @@ def draw_learning_curve(
         The figure's title; a dollar sign is one, not the start of a formula.
     """
     with _drawing(1) as ((axes,), content):
-        _plot_history(axes, history, metric, chosen_on)
+        HistoryDisplay(history, metric=metric, chosen_on=chosen_on).plot(ax=axes)
         axes.set_title(printable(title), loc="left", parse_math=False)
     return content.getvalue()
 
@@ -66,12 +66,13 @@ def draw_model(
     n_panels = n_layers + (history is not None) + (importance is not None)
     with _drawing(n_panels) as (panels, content):
         if history is not None:
-            _plot_history(panels.pop(0), history, metric, chosen_on)
+            display = HistoryDisplay(history, metric=metric, chosen_on=chosen_on)
+            display.plot(ax=panels.pop(0))
         if importance is not None:
             _plot_importance(panels.pop(0), importance)
         for number, (axes, weights) in enumerate(zip(panels, network.weights, strict=True), 1):
             is_output = number == n_layers
-            axes.hist(weights.ravel(), bins=40, color=_GREEN if is_output else _BLUE)
+            axes.hist(weights.ravel(), bins=40, color=GREEN if is_output else BLUE)
             name = "output layer" if is_output else f"hidden layer {number}"
             axes.set(xlabel=f"weights, {name}", ylabel="number of weights")
     return content.getvalue()
@@ -81,11 +82,11 @@ def draw_residuals(truth: Array, predicted: Array, target: str) -> bytes:
     """Draw predicted against true numbers, and a histogram of their differences."""
     with _drawing(2) as ((axes, differences), content):
         ends = [min(truth.min(), predicted.min()), max(truth.max(), predicted.max())]
-        axes.plot(ends, ends, color=_GREY, lw=1)
-        axes.plot(truth, predicted, "o", color=_BLUE, ms=3, alpha=0.5, mew=0)
+        axes.plot(ends, ends, color=GREY, lw=1)
+        axes.plot(truth, predicted, "o", color=BLUE, ms=3, alpha=0.5, mew=0)
         axes.set_xlabel(printable(f"true {target}"), parse_math=False)
         axes.set_ylabel(printable(f"predicted {target}"), parse_math=False)
-        differences.hist(predicted - truth, bins=40, color=_BLUE)
+        differences.hist(predicted - truth, bins=40, color=BLUE)
         differences.set(xlabel="predicted − true", ylabel="number of test rows")
     return content.getvalue()
 
@@ -94,29 +95,10 @@ def _plot_importance(axes: Axes, importance: Mapping[str, Any]) -> None:
     columns = list(importance["columns"].items())[:_MOST_COLUMNS][::-1]
     places = range(len(columns))
     means = [loss["mean"] for _, loss in columns]
-    axes.barh(places, means, xerr=[loss["sd"] for _, loss in columns], color=_BLUE, ecolor=_GREY)
+    axes.barh(places, means, xerr=[loss["sd"] for _, loss in columns], color=BLUE, ecolor=GREY)
     labels = [printable(name if len(name) <= 24 else name[:23] + "…") for name, _ in columns]
     axes.set_yticks(places, labels, parse_math=False)
     axes.set_xlabel(f"loss of {importance['metric']} if shuffled", parse_math=False)
-
-
-def _plot_history(axes: Axes, history: Mapping[str, Array], metric: str, chosen_on: str) -> None:
-    evaluations = history["evaluations"]
-    axes.plot(evaluations, history["batch_fitness"], color=_GREY, lw=0.8, label="training batch")
-    axes.plot(evaluations, history["validation_fitness"], color=_GREEN, lw=0.9, label=chosen_on)
-    axes.step(
-        evaluations,
-        history["best_validation"],
-        where="post",
-        color=_BLUE,
-        lw=1.8,
-        label=f"best on {chosen_on}",
-    )
-    axes.set_xlabel("evaluations")
-    axes.set_ylabel(f"{metric}, higher is better", parse_math=False)
-    axes.locator_params(axis="x", nbins=5)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.legend(loc="lower right")
 
 
 @contextmanager

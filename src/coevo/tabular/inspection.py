@@ -47,6 +47,8 @@ def describe(
     )
     if model.classes is not None:
         yield f"classes: {_list(model.classes.tolist())}"
+    if model.labels is not None:
+        yield f"labels, any number of them at once: {_list(model.labels)}"
     if model.fitness:
         chosen = "" if "validation" in model.fitness else " (no validation rows: chosen on these)"
         yield f"fitness: {', '.join(f'{k} {v:.4g}' for k, v in model.fitness.items())}{chosen}"
@@ -76,7 +78,7 @@ def scale_to_inputs(model: Model) -> Network:
     """
     if model.preprocessing is None:
         return model.network
-    ranges = Preprocessing.from_json(model.preprocessing).input_ranges
+    ranges = Preprocessing.from_json(model.preprocessing).encoding.input_ranges
     if ranges is None:
         return model.network
     low, high = ranges
@@ -96,7 +98,9 @@ def _describe_columns(preprocessing: Preprocessing) -> Iterator[str]:
     for name, median in preprocessing.medians.items():
         low, high = preprocessing.ranges.get(name, (None, None))
         seen = "" if low is None else f" from {low:g} to {high:g}"
-        yield f"  {name!r}: numeric{seen}" + ("" if median is None else f", {median:g} if missing")
+        filled = "" if median is None else f", {median:g} if missing"
+        told = ", with an input that says so" if name in preprocessing.encoding.indicators else ""
+        yield f"  {name!r}: numeric{seen}{filled}{told}"
     for name, known in preprocessing.categories.items():
         shown = [text or "(missing)" for text in known]
         yield f"  {name!r}: {len(known)} categories: {_list(shown)}"

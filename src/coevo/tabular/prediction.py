@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
 
 from coevo._typing import Array
-from coevo.core.responses import softmax
+from coevo.core.responses import LabelResponses, softmax
+from coevo.estimators.inputs import Inputs
+from coevo.estimators.range_check import RangeCheck
 from coevo.estimators.scaling import run
 from coevo.persistence import model
+from coevo.persistence.encoding import read_encoding
 from coevo.persistence.model import Model, ModelError
-from coevo.tabular.columns import as_numbers, as_texts, check_dates, check_finite, frame_of
+from coevo.tabular.columns import as_numbers, as_texts, check_dates, check_finite
 from coevo.tabular.dates import parse_dates
 from coevo.tabular.notation import Notation
-from coevo.tabular.preprocessing import Preprocessing, inputs_of
+from coevo.tabular.preprocessing import Preprocessing
 from coevo.tabular.run_folder import find_model
 from coevo.tabular.table import Table, TableError, import_pandas
 
@@ -68,26 +69,21 @@ class TableModel:
         path = find_model(given)
         loaded = model.load(path)
         n_inputs = loaded.network.architecture.n_inputs
-        if loaded.preprocessing is not None:
-            try:
-                preprocessing = Preprocessing.from_json(loaded.preprocessing)
-                if len(preprocessing.feature_names) != n_inputs:
-                    raise ModelError("its preprocessing does not fit its network")
-            except ModelError as error:
-                raise ModelError(f"{path} is not a good model file: {error}") from None
-        elif loaded.feature_names is not None:
-            # Saved by an estimator that was fitted on a data frame of numeric columns.
-            preprocessing = Preprocessing(dict.fromkeys(loaded.feature_names), {})
-        else:
+        if loaded.feature_names is None:
             raise ValueError(
                 f"{path} does not know the names of its {n_inputs} inputs, so it cannot predict a "
-                "table; coevo.persistence.model.load reads it in Python"
+                "table; coevo.load_model reads it in Python"
             )
+        try:
+            if loaded.preprocessing is not None:
+                preprocessing = Preprocessing.from_json(loaded.preprocessing)
+            else:  # saved by an estimator before version 0.2
+                preprocessing = Preprocessing(read_encoding(loaded))
+            if len(preprocessing.encoding.input_names) != n_inputs:
+                raise ModelError("its preprocessing does not fit its network")
+        except ModelError as error:
+            raise ModelError(f"{path} is not a good model file: {error}") from None
         return cls(path, loaded, preprocessing)
-
-    @cached_property
-    def _transformer(self) -> ColumnTransformer:
-        return self.preprocessing.transformer()
 
     def check(self, table: Table) -> None:
         """Raise unless a table has the columns that are needed."""
@@ -99,6 +95,7 @@ class TableModel:
         table: Table,
         first_row: int = 0,
         unknown: UnknownCategories | None = None,
+        far: RangeCheck | None = None,
     ) -> Array:
         """Return the network's inputs, (n_rows, n_inputs), of a frame of a table.
 
@@ -110,6 +107,8 @@ class TableModel:
             The table, and the number of rows before these, for messages.
         unknown
             Counts unknown categories.
+        far
+            Looks for numbers far outside the range they had in training.
         """
         path = table.path
         columns: dict[str, Array] = {}
@@ -138,7 +137,10 @@ class TableModel:
             columns[name] = as_texts(frame[name])
             if unknown is not None:
                 unknown.count(name, columns[name], known)
-        return inputs_of(self._transformer, frame_of(columns))
+        gathered = self.preprocessing.gather(columns)
+        if far is not None:
+            far.look_at(gathered)
+        return Inputs(gathered, self.preprocessing.encoding)[slice(None)]
 
     def _read_numbers(self, column: Any, decimal: str) -> tuple[Array, Array]:
         """Return the numbers of a column and which values are none."""
@@ -155,6 +157,7 @@ class TableModel:
         keep: Sequence[str] = (),
         with_probabilities: bool = False,
         unknown: UnknownCategories | None = None,
+        far: RangeCheck | None = None,
     ) -> Iterator[Any]:
         """Yield data frames of predictions, `CHUNK` rows at a time.
 
@@ -165,13 +168,15 @@ class TableModel:
         keep
             Columns of it to copy.
         with_probabilities
-            Whether to add a column for each class, the softmax of the logits.
+            Whether to add a column with the probability of each class or label.
         unknown
             Counts unknown categories.
+        far
+            Looks for numbers far outside the range they had in training.
         """
         pandas = import_pandas()
-        classes = self.model.classes
-        if with_probabilities and classes is None:
+        classes, labels = self.model.classes, self.model.labels
+        if with_probabilities and classes is None and labels is None:
             raise ValueError(f"{self.path} predicts numbers, which have no probabilities")
         name = "prediction"
         how = self.preprocessing
@@ -182,7 +187,7 @@ class TableModel:
         for frame in table.frames(needed, as_text, CHUNK):
             if len(frame) == 0:
                 continue
-            outputs = run(self.model.network, self.inputs(frame, table, n_rows, unknown))
+            outputs = run(self.model.network, self.inputs(frame, table, n_rows, unknown, far))
             n_rows += len(frame)
             columns: dict[str, Any] = {kept: frame[kept].to_numpy() for kept in keep}
             if classes is not None:
@@ -190,6 +195,13 @@ class TableModel:
                 if with_probabilities:
                     values = softmax(outputs).T
                     columns |= {f"probability {c}": v for c, v in zip(classes, values, strict=True)}
+            elif labels is not None:
+                answers = LabelResponses(len(labels))
+                found = answers.predict(outputs).T
+                columns |= {f"{name} {c}": v for c, v in zip(labels, found, strict=True)}
+                if with_probabilities:
+                    values = answers.predict_proba(outputs).T
+                    columns |= {f"probability {c}": v for c, v in zip(labels, values, strict=True)}
             elif outputs.shape[1] == 1:
                 columns[name] = outputs[:, 0]
             else:

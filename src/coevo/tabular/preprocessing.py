@@ -1,76 +1,25 @@
-"""From columns to a network's inputs: median imputation and one-hot encoding.
+"""From a table's columns to a network's inputs, as the model file has it.
 
-What scikit-learn's transformers learn is a median for each numeric column and the categories of
-each categorical one. These are saved as JSON in the model file; nothing is pickled. Transformers
-are rebuilt by fitting them on a single row that consists of those medians and categories.
+Dates and numbers in disguise become numeric columns here. How these and the categorical columns
+become inputs is the estimator's `Encoding`. All of it is saved as JSON; nothing is pickled.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 from coevo._typing import Array
+from coevo.estimators.columns import CategoricalColumn, Columns
+from coevo.persistence.encoding import Encoding
 from coevo.persistence.model import ModelError, is_name
-from coevo.tabular.columns import frame_of
 from coevo.tabular.dates import DateColumn
 from coevo.tabular.notation import Notation
 
-MISSING_TEXT = ""
-"""The category of missing values."""
-
-_KEYS = {"target", "numbers", "ranges", "texts", "notations", "dates"}
-
-
-def most_frequent(column: Any, max_categories: int) -> list[str]:
-    """Return the most frequent categories of a column in alphabetic order, "" for missing values.
-
-    The others have no input of their own: all inputs of the column are 0 for them.
-    """
-    counts = Counter(column.fillna(MISSING_TEXT))
-    # Ties are broken by the alphabet, not by the order of the rows.
-    ranked = sorted(counts, key=lambda text: (-counts[text], text))
-    return sorted(ranked[:max_categories])
-
-
-def make_transformer(
-    numeric: list[str], categories: Mapping[str, list[str]], impute: bool = True
-) -> ColumnTransformer:
-    """Return the transformer of a data frame, not yet fitted.
-
-    Parameters
-    ----------
-    numeric
-        Numeric columns; a missing value becomes the median.
-    categories
-        The categories of each categorical column, an input each.
-    impute
-        Whether numbers may be missing.
-    """
-    parts = []
-    if numeric:
-        imputer = SimpleImputer(strategy="median") if impute else "passthrough"
-        parts.append(("numeric", imputer, numeric))
-    if categories:
-        encode = make_pipeline(
-            SimpleImputer(strategy="constant", fill_value=MISSING_TEXT, keep_empty_features=True),
-            OneHotEncoder(
-                categories=[np.array(known, dtype=object) for known in categories.values()],
-                handle_unknown="ignore",
-                sparse_output=False,
-            ),
-        )
-        parts.append(("categorical", encode, list(categories)))
-    return ColumnTransformer(parts)
+_OWN = {"target", "notations", "dates"}
 
 
 @dataclass(frozen=True)
@@ -79,47 +28,35 @@ class Preprocessing:
 
     Parameters
     ----------
-    medians
-        What takes the place of a missing value, by numeric column; None if none may be missing.
-    categories
-        The categories of each categorical column.
+    encoding
+        How numeric and categorical columns become inputs.
     target
         The name of the predicted column, None if unknown.
-    ranges
-        The smallest and the largest value in training, by numeric column; empty if unknown.
     notations
         How numbers are written, by numeric column, where they are not plain.
     dates
         How columns of dates become numeric columns.
     """
 
-    medians: dict[str, float | None]
-    categories: dict[str, tuple[str, ...]]
+    encoding: Encoding
     target: str | None = None
-    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
-    notations: dict[str, Notation] = field(default_factory=dict)
-    dates: dict[str, DateColumn] = field(default_factory=dict)
+    notations: Mapping[str, Notation] = field(default_factory=dict)
+    dates: Mapping[str, DateColumn] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls,
-        transformer: ColumnTransformer,
-        target: str,
-        inputs: Any,
-        notations: Mapping[str, Notation],
-        dates: Mapping[str, DateColumn],
-    ) -> Preprocessing:
-        """Return what a fitted transformer has learned, and the ranges of the training rows."""
-        medians: dict[str, float | None] = {}
-        categories: dict[str, tuple[str, ...]] = {}
-        for name, part, columns in transformer.transformers_:
-            if name == "numeric":
-                medians = dict(zip(columns, map(float, part.statistics_), strict=True))
-            elif name == "categorical":
-                known = part[-1].categories_
-                categories = {c: tuple(k) for c, k in zip(columns, known, strict=True)}
-        ranges = {n: (float(inputs[n].min()), float(inputs[n].max())) for n in medians}
-        return cls(medians, categories, target, ranges, dict(notations), dict(dates))
+    @property
+    def medians(self) -> Mapping[str, float | None]:
+        """What takes the place of a missing value, by numeric column, parts of dates included."""
+        return self.encoding.medians
+
+    @property
+    def categories(self) -> Mapping[str, tuple[str, ...]]:
+        """The categories of each categorical column."""
+        return self.encoding.categories
+
+    @property
+    def ranges(self) -> Mapping[str, tuple[float, float]]:
+        """The smallest and the largest value in training, by numeric column."""
+        return self.encoding.ranges
 
     @property
     def numeric(self) -> list[str]:
@@ -135,42 +72,28 @@ class Preprocessing:
     @property
     def inputs_of_columns(self) -> dict[str, list[int]]:
         """Which of the network's inputs are made of each column."""
-        places = {name: k for k, name in enumerate(self.medians)}
-        found = {name: [places[name]] for name in self.numeric}
-        for name, date in self.dates.items():
-            found[name] = [places[part] for part in date.names(name)]
-        start = len(places)
-        for name, known in self.categories.items():
-            found[name] = list(range(start, start + len(known)))
-            start += len(known)
-        return found
+        found = self.encoding.inputs_of_columns
+        dates = {
+            name: [place for part in date.names(name) for place in found[part]]
+            for name, date in self.dates.items()
+        }
+        return {name: dates.get(name) or found[name] for name in self.columns}
 
-    @property
-    def feature_names(self) -> list[str]:
-        """The names of the network's inputs."""
-        return [
-            *self.medians,
-            *(f"{name}={text}" for name, known in self.categories.items() for text in known),
-        ]
+    def gather(self, columns: Mapping[str, Array]) -> Columns:
+        """Return some rows as the encoding takes them.
 
-    @property
-    def input_ranges(self) -> tuple[Array, Array] | None:
-        """The smallest and the largest value of each input in training; None if unknown."""
-        if len(self.ranges) < len(self.medians):
-            return None
-        n_encoded = len(self.feature_names) - len(self.medians)
-        low, high = np.array([*self.ranges.values(), *([(0.0, 1.0)] * n_encoded)]).T
-        return low, high
-
-    def transformer(self) -> ColumnTransformer:
-        """Return the transformer, rebuilt."""
-        impute = None not in self.medians.values()
-        categories = {name: list(known) for name, known in self.categories.items()}
-        row = {n: np.array([0.0 if m is None else m]) for n, m in self.medians.items()}
-        row |= {n: np.array(known[:1], dtype=object) for n, known in categories.items()}
-        fitted = make_transformer(list(self.medians), categories, impute).fit(frame_of(row))
-        assert isinstance(fitted, ColumnTransformer)
-        return fitted
+        Parameters
+        ----------
+        columns
+            Numbers by numeric column, parts of dates included, and texts by categorical column;
+            NaN where a value is missing.
+        """
+        n_rows = len(next(iter(columns.values())))
+        numbers = np.empty((n_rows, len(self.medians)))
+        for k, name in enumerate(self.medians):
+            numbers[:, k] = columns[name]
+        texts = {name: CategoricalColumn.read(columns[name]) for name in self.categories}
+        return Columns(self.encoding.columns, numbers, None, texts)
 
     # --------------------------------------------------------------------------------------- saving
 
@@ -178,9 +101,7 @@ class Preprocessing:
         """Return this as JSON values; lists, because the order counts."""
         return {
             "target": self.target,
-            "numbers": [[name, median] for name, median in self.medians.items()],
-            "ranges": [list(self.ranges[name]) for name in self.medians if self.ranges],
-            "texts": [[name, list(known)] for name, known in self.categories.items()],
+            **self.encoding.as_json(),
             "notations": [[name, asdict(how)] for name, how in self.notations.items()],
             "dates": [[name, date.as_json()] for name, date in self.dates.items()],
         }
@@ -189,41 +110,30 @@ class Preprocessing:
     def from_json(cls, given: Mapping[str, Any]) -> Preprocessing:
         """Return what `as_json` described, or raise if it makes no sense."""
         given = {"notations": [], "dates": []} | dict(given)  # which version 0.1 did not have
-        if set(given) != _KEYS:
-            raise ModelError("its preprocessing lacks something, or has something unknown")
-        target, numbers, ranges, texts, notations, dates = (
-            given[k] for k in ("target", "numbers", "ranges", "texts", "notations", "dates")
-        )
-        if not (
-            isinstance(target, str | None)
-            and all(_are_pairs(part) for part in (numbers, ranges, texts, notations, dates))
-            and all(is_name(name) for name, _ in (*numbers, *texts, *notations, *dates))
-        ):
-            raise ModelError("its preprocessing is malformed")
-        names = [name for name, _ in (*numbers, *texts, *dates)]
-        if len(set(names)) < len(names) or not names:
-            raise ModelError("its preprocessing has no columns, or one twice")
-        medians = [median for _, median in numbers]
-        if any(m is not None for m in medians) and not all(map(_is_number, medians)):
-            raise ModelError("its preprocessing has medians that are no numbers")
-        if len(ranges) not in (0, len(numbers)) or not all(
-            _is_number(low) and _is_number(high) and low <= high for low, high in ranges
-        ):
-            raise ModelError("its preprocessing has ranges that make no sense")
-        if not all(_are_categories(known) for _, known in texts):
-            raise ModelError("its preprocessing has categories that make no sense")
+        encoding = Encoding.from_json({k: v for k, v in given.items() if k not in _OWN})
+        if "target" not in given or not isinstance(given["target"], str | None):
+            raise ModelError("its preprocessing has a target that is no name")
+        notations, dates = _read_pairs(given["notations"]), _read_pairs(given["dates"])
         read = cls(
-            dict(numbers),
-            {name: tuple(known) for name, known in texts},
-            target,
-            {name: (low, high) for (name, _), (low, high) in zip(numbers, ranges, strict=False)},
+            encoding,
+            given["target"],
             {name: _read_notation(how) for name, how in notations},
             {name: _read_date(date) for name, date in dates},
         )
         parts = [part for name, date in read.dates.items() for part in date.names(name)]
-        if not {*parts, *read.notations} <= {*read.medians}:
+        if not {*parts, *read.notations} <= {*read.medians} or {*read.dates} & {*encoding.columns}:
             raise ModelError("its preprocessing has dates or notations of unknown columns")
         return read
+
+
+def _read_pairs(given: Any) -> Sequence[tuple[str, Any]]:
+    if not (
+        isinstance(given, list)
+        and all(isinstance(pair, list) and len(pair) == 2 and is_name(pair[0]) for pair in given)
+        and len({name for name, _ in given}) == len(given)
+    ):
+        raise ModelError("its preprocessing is malformed")
+    return given
 
 
 def _read_notation(given: Any) -> Notation:
@@ -242,25 +152,3 @@ def _read_date(given: Any) -> DateColumn:
         return DateColumn.from_json(given)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ModelError(f"its preprocessing has a date that makes no sense: {error}") from None
-
-
-def _are_pairs(given: Any) -> bool:
-    return isinstance(given, list) and all(isinstance(p, list) and len(p) == 2 for p in given)
-
-
-def _is_number(given: Any) -> bool:
-    return type(given) is float and math.isfinite(given)
-
-
-def _are_categories(given: Any) -> bool:
-    return (
-        isinstance(given, list)
-        and len(given) > 0
-        and all(isinstance(text, str) for text in given)
-        and given == sorted(set(given))
-    )
-
-
-def inputs_of(transformer: ColumnTransformer, frame: Any) -> Array:
-    """Return the network's inputs, (n_rows, n_inputs), of a data frame."""
-    return np.asarray(transformer.transform(frame), dtype=np.float64)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from coevo.core.hooks import Hook, Run
 from coevo.core.loop import Callback
@@ -27,17 +26,14 @@ from coevo.tabular.figures import draw_learning_curve
 from coevo.tabular.importance import N_SHUFFLES, choose_metric, limit_rows, measure_importance
 from coevo.tabular.job import Job, read_job, write_job
 from coevo.tabular.options import FIELDS, NO_LIMIT
-from coevo.tabular.preprocessing import (
-    Preprocessing,
-    inputs_of,
-    make_transformer,
-    most_frequent,
-)
+from coevo.tabular.preprocessing import Preprocessing
 from coevo.tabular.report import render_report
 from coevo.tabular.run_folder import RunFolder, default_path
 from coevo.training.scorers import resolve_metric
 
 logger = logging.getLogger("coevo")
+
+Estimator = CoevoClassifier | CoevoRegressor
 
 OnStart = Callable[[Job, Examples, RunFolder, Settings], None]
 
@@ -83,12 +79,12 @@ def train(
         Called with the complete job, the examples, the folder and the settings as they were chosen
         before the search begins, and only if the settings are valid.
     """
-    job, examples, pipeline = _plan(job)
+    job, examples, estimator = _plan(job)
     assert job.data is not None
     folder = RunFolder.begin(output or default_path(job.data))
     write_job(folder.settings, job)
     try:
-        return _run(job, examples, pipeline, folder, callbacks, on_start)
+        return _run(job, examples, estimator, folder, callbacks, on_start)
     except BaseException:
         if not folder.checkpoint.exists():
             folder.discard()
@@ -119,41 +115,42 @@ def resume(
             f"{', '.join('--' + name.replace('_', '-') for name in BUDGETS)} can"
         )
     folder = RunFolder.resume(path)
-    job, examples, pipeline = _plan(read_job(folder.settings).with_changes(changes))
-    report = _run(job, examples, pipeline, folder, callbacks, on_start)
+    job, examples, estimator = _plan(read_job(folder.settings).with_changes(changes))
+    report = _run(job, examples, estimator, folder, callbacks, on_start)
     write_job(folder.settings, job)
     return report
 
 
-def _plan(job: Job) -> tuple[Job, Examples, Pipeline]:
-    """Return the job with every setting filled in, its examples and the pipeline to fit."""
+def _plan(job: Job) -> tuple[Job, Examples, Estimator]:
+    """Return the job with every setting filled in, its examples and the estimator to fit."""
     job, examples = prepare(job)
-    pipeline = make_pipeline(job, examples)
-    return replace(job, settings=_resolved(pipeline)), examples, pipeline
+    estimator = make_estimator(job, examples)
+    return replace(job, settings=_resolved(estimator)), examples, estimator
 
 
-def make_pipeline(job: Job, examples: Examples) -> Pipeline:
-    """Return the preprocessing and the estimator of a complete job, not yet fitted."""
-    inputs = examples.inputs.iloc[examples.training]
-    categories = {
-        name: most_frequent(inputs[name], job.max_categories) for name in examples.categorical
-    }
-    numeric = [name for name in inputs if name not in categories]
+def make_estimator(job: Job, examples: Examples) -> Estimator:
+    """Return the estimator of a complete job, not yet fitted."""
     settings = dict(job.settings)
     settings["random_state"] = settings.pop("seed")
     if examples.task == "classification":
         weight = None if job.class_weight == NO_LIMIT else job.class_weight
-        estimator: Any = CoevoClassifier(class_weight=weight)
+        estimator: Estimator = CoevoClassifier(class_weight=weight)
     elif job.class_weight not in (None, NO_LIMIT):
         raise ValueError("--class-weight is for classification")
     else:
         estimator = CoevoRegressor()
-    estimator.set_params(**settings, validation_fraction=float(job.validation_fraction))
+    estimator.set_params(
+        **settings,
+        categorical_features=examples.categorical,
+        max_categories=job.max_categories,
+        check_range=False,
+        validation_fraction=float(job.validation_fraction),
+    )
     _check_fitness(estimator.fitness, examples)
-    return Pipeline([("columns", make_transformer(numeric, categories)), ("network", estimator)])
+    return estimator
 
 
-def _check_fitness(fitness: str, examples: Examples) -> None:
+def _check_fitness(fitness: Any, examples: Examples) -> None:
     """Raise if the task has no such metric, before a run folder is made."""
     if fitness != AUTO:
         responses: Responses = NumberResponses()
@@ -162,9 +159,9 @@ def _check_fitness(fitness: str, examples: Examples) -> None:
         resolve_metric(fitness, responses, has_weights=False)
 
 
-def _resolved(pipeline: Pipeline) -> dict[str, Any]:
+def _resolved(estimator: Estimator) -> dict[str, Any]:
     """Return every setting as the estimator has it."""
-    parameters = pipeline[-1].get_params(deep=False)
+    parameters = estimator.get_params(deep=False)
     parameters["seed"] = parameters["random_state"]
     return {name: parameters[name] for name in FIELDS}
 
@@ -183,7 +180,7 @@ class _Announcement(Hook):
 def _run(
     job: Job,
     examples: Examples,
-    pipeline: Pipeline,
+    estimator: Estimator,
     folder: RunFolder,
     callbacks: Sequence[Hook | Callback],
     on_start: OnStart | None,
@@ -191,24 +188,19 @@ def _run(
     followers = list(callbacks)
     if on_start is not None:
         followers.insert(0, _Announcement(partial(on_start, job, examples, folder)))
-    pipeline[-1].set_params(checkpoint=folder.checkpoint, resume=True, callbacks=followers)
-    pipeline.fit(examples.inputs.iloc[examples.training], examples.target[examples.training])
-    preprocessing = Preprocessing.of(
-        pipeline[0],
-        str(job.target),
-        examples.inputs.iloc[examples.training],
-        examples.notations,
-        examples.dates,
+    estimator.set_params(checkpoint=folder.checkpoint, resume=True, callbacks=followers)
+    estimator.fit(examples.inputs.iloc[examples.training], examples.target[examples.training])
+    preprocessing = Preprocessing(
+        estimator.encoding_, str(job.target), examples.notations, examples.dates
     )
-    metrics = _collect_metrics(job, examples, pipeline)
-    metrics["importance"] = _find_importance(job, examples, pipeline, preprocessing, metrics)
-    _save(job, examples, pipeline, preprocessing, folder, metrics)
+    metrics = _collect_metrics(job, examples, estimator)
+    metrics["importance"] = _find_importance(job, examples, estimator, preprocessing, metrics)
+    _save(job, examples, estimator, preprocessing, folder, metrics)
     return Report(folder, metrics)
 
 
-def _collect_metrics(job: Job, examples: Examples, pipeline: Pipeline) -> dict[str, Any]:
-    """Return all figures of a fitted pipeline."""
-    estimator = pipeline[-1]
+def _collect_metrics(job: Job, examples: Examples, estimator: Estimator) -> dict[str, Any]:
+    """Return all figures of a fitted estimator."""
     history = estimator.history_
     is_validated = estimator.chosen_on_ == "validation"
     metric = job.settings["fitness"]
@@ -232,7 +224,7 @@ def _collect_metrics(job: Job, examples: Examples, pipeline: Pipeline) -> dict[s
             "validation": estimator.validation_fitness_ if is_validated else None,
             "improved_at": int(history["evaluations"][history["best_validation"].argmax()]),
         },
-        "parts": dict(_score_parts(examples, pipeline)),
+        "parts": dict(_score_parts(examples, estimator)),
         "stop_reason": estimator.stop_reason_,
         "evaluations": estimator.n_evaluations_,
         "generations": estimator.n_iter_,
@@ -242,18 +234,18 @@ def _collect_metrics(job: Job, examples: Examples, pipeline: Pipeline) -> dict[s
     }
 
 
-def _score_parts(examples: Examples, pipeline: Pipeline) -> Iterator[tuple[str, dict[str, Any]]]:
+def _score_parts(examples: Examples, estimator: Estimator) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the metrics on training and test rows, and those of the simplest model."""
 
     def score(predicted: Any, rows: Any) -> dict[str, Any]:
         truth = examples.target[rows]
         if examples.task == "classification":
-            return scores.score_classes(truth, predicted, pipeline.classes_)
+            return scores.score_classes(truth, predicted, estimator.classes_)
         return scores.score_numbers(truth, predicted)
 
     for part, rows in (("training", examples.training), ("test", examples.test)):
         if len(rows):
-            yield part, score(pipeline.predict(examples.inputs.iloc[rows]), rows)
+            yield part, score(estimator.predict(examples.inputs.iloc[rows]), rows)
     rows = examples.test if len(examples.test) else examples.training
     baseline = scores.fit_simplest(examples.target[examples.training], examples.task)
     yield "simplest", score(baseline.predict(np.zeros((len(rows), 1))), rows)
@@ -262,7 +254,7 @@ def _score_parts(examples: Examples, pipeline: Pipeline) -> Iterator[tuple[str, 
 def _find_importance(
     job: Job,
     examples: Examples,
-    pipeline: Pipeline,
+    estimator: Estimator,
     preprocessing: Preprocessing,
     metrics: dict[str, Any],
 ) -> dict[str, Any] | None:
@@ -274,30 +266,30 @@ def _find_importance(
     rows = getattr(examples, part)
     targets = examples.target[rows]
     if examples.task == "classification":
-        targets = np.searchsorted(pipeline.classes_, targets)
+        targets = np.searchsorted(estimator.classes_, targets)
     elif (targets == targets[0]).all():
         return None
     metric = choose_metric(metrics["fitness"]["metric"], examples.task)
-    inputs = inputs_of(pipeline[0], examples.inputs.iloc[rows])
+    inputs = estimator.encode(examples.inputs.iloc[rows])
     found = measure_importance(
-        pipeline[-1].network_, inputs, targets, preprocessing.inputs_of_columns, metric,
+        estimator.network_, inputs, targets, preprocessing.inputs_of_columns, metric,
         job.settings["seed"],
     )  # fmt: skip
     return {
         "metric": metric, "part": part, "shuffles": N_SHUFFLES, "columns": found,
-        "rows": limit_rows(len(rows), pipeline[-1].network_, len(found)),
+        "rows": limit_rows(len(rows), estimator.network_, len(found)),
     }  # fmt: skip
 
 
 def _save(
     job: Job,
     examples: Examples,
-    pipeline: Pipeline,
+    estimator: Estimator,
     preprocessing: Preprocessing,
     folder: RunFolder,
     metrics: dict[str, Any],
 ) -> None:
-    estimator, fitness = pipeline[-1], metrics["fitness"]
+    fitness = metrics["fitness"]
     settings = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in job.settings.items()
@@ -308,7 +300,7 @@ def _save(
         folder.model,
         estimator.network_,
         classes=getattr(estimator, "classes_", None),
-        feature_names=preprocessing.feature_names,
+        feature_names=preprocessing.encoding.input_names,
         settings=settings,
         fitness=reached,
         preprocessing=preprocessing.as_json(),
@@ -324,7 +316,7 @@ def _save(
     )
     write_atomically(folder.learning_curve, [learning_curve])
     test = examples.inputs.iloc[examples.test]
-    predicted = pipeline.predict(test) if len(test) else np.empty(0)
+    predicted = estimator.predict(test) if len(test) else np.empty(0)
     defaults = type(estimator)().get_params(deep=False)
     page = render_report(
         folder, job, examples, preprocessing, metrics, learning_curve, predicted, defaults

@@ -73,17 +73,17 @@ class Problem:
 
     @property
     def task(self) -> str:
-        """Whether this is classification or regression."""
-        return "classification" if isinstance(self.responses, ClassResponses) else "regression"
+        """Whether this is classification, multilabel or regression."""
+        return self.responses.task
 
     @property
     def classes(self) -> Array | None:
-        """The label of each output, None for regression."""
+        """The label of each output; None for regression and for multilabel targets."""
         return self.responses.classes if isinstance(self.responses, ClassResponses) else None
 
     @property
     def n_outputs(self) -> int:
-        """Number of classes, or of numbers to predict."""
+        """Number of classes, of labels, or of numbers to predict."""
         if isinstance(self.responses, ClassResponses):
             return len(self.responses.classes)
         n_outputs: int = self.training.targets.shape[1]

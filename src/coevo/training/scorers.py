@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from coevo._typing import Array
+from coevo.core.label_metrics import LABEL_METRICS
 from coevo.core.metrics import METRICS, AbsoluteError, FunctionMetric, Metric, SquaredError
-from coevo.core.responses import ClassResponses, Responses
+from coevo.core.responses import ClassResponses, LabelResponses, Responses
 
 _LOSSES = ("_error", "_loss", "_deviance")  # scikit-learn's names for what should be small
 
@@ -34,6 +35,12 @@ _SAME = {
 }
 """scikit-learn's other names for metrics of ours, which are compiled and accept batches without
 some class."""
+_SAME_FOR_LABELS = {
+    "accuracy_score": "accuracy",
+    "roc_auc_score": "roc_auc",
+    "roc_auc_ovr": "roc_auc",
+}
+"""The same for multilabel targets."""
 _SAME_ERRORS: dict[str, type[SquaredError] | type[AbsoluteError]] = {
     "neg_mean_squared_error": SquaredError,
     "mean_squared_error": SquaredError,
@@ -66,13 +73,13 @@ def _make_estimator(responses: Responses | None) -> Any:
     """Return an estimator whose inputs are the outputs of a network."""
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: PLC0415
 
-    is_classifier = isinstance(responses, ClassResponses)
+    is_classifier = isinstance(responses, ClassResponses | LabelResponses)
     bases = (ClassifierMixin if is_classifier else RegressorMixin, BaseEstimator)
     estimator = type("Responses", bases, {})()
     for method in ("predict", "predict_proba", "decision_function"):
         if hasattr(responses, method):
             setattr(estimator, method, getattr(responses, method))
-    if isinstance(responses, ClassResponses):
+    if isinstance(responses, ClassResponses | LabelResponses):
         estimator.classes_ = responses.classes
     return estimator
 
@@ -94,12 +101,13 @@ def resolve_metric(
     argument
         What the user calls it.
     """
-    task = "classification" if isinstance(responses, ClassResponses) else "regression"
+    task = responses.task
+    known = METRICS | LABEL_METRICS if task == "multilabel" else METRICS
     found = fitness
     if isinstance(fitness, str):
         found = (
             _find_same(fitness, responses)
-            or METRICS.get(fitness)
+            or known.get(fitness)
             or _find_by_name(fitness, task, argument)
         )
     elif not isinstance(fitness, Metric):
@@ -110,6 +118,8 @@ def resolve_metric(
             found = _find_same(name, responses) or fitness
     if not isinstance(found, Metric):
         found = _wrap(found, task)
+    if isinstance(found, FunctionMetric) and (found.task, task) == ("classification", "multilabel"):
+        found = replace(found, task=task)
     if found.task != task:
         raise ValueError(f"{argument}={found.name!r} is a metric for {found.task}")
     if (
@@ -166,6 +176,8 @@ def _find_same(name: str, responses: Responses) -> Metric | None:
     """Return our metric that a name of scikit-learn's stands for, None if there is none."""
     if isinstance(responses, ClassResponses):
         return METRICS.get(_SAME.get(name, ""))
+    if isinstance(responses, LabelResponses):
+        return LABEL_METRICS.get(_SAME_FOR_LABELS.get(name, ""))
     if name in _SAME_ERRORS:
         scale = responses.scale
         units = tuple(scale.tolist()) if hasattr(scale, "tolist") else None
@@ -189,7 +201,7 @@ def _find_by_name(name: str, task: str, argument: str) -> Callable[..., Any]:
                 return scorer
         metric: Callable[..., Any] = getattr(metrics, name)
         return metric
-    ours = [known for known, metric in METRICS.items() if metric.task == task]
+    ours = [n for n, m in [*METRICS.items(), *LABEL_METRICS.items()] if m.task == task]
     raise ValueError(
         f"{argument}={name!r} is unknown; choose one of {', '.join(ours)}, a metric "
         f"of sklearn.metrics, or one of its scorers: {', '.join(scorers)}"

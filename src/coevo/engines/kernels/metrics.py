@@ -61,7 +61,17 @@ class ErrorOn(NamedTuple):
     is_squared: bool
 
 
-MetricOn = AccuracyOn | CrossEntropyOn | MarginOn | ErrorOn
+class LabelEntropyOn(NamedTuple):
+    """Minus the cross-entropy of labels.
+
+    targets: (C, B), 1 where an instance has the label, else −1; weights: (B,) that sum to 1.
+    """
+
+    targets: Array
+    weights: Array
+
+
+MetricOn = AccuracyOn | CrossEntropyOn | MarginOn | ErrorOn | LabelEntropyOn
 """A metric on some instances. Its type says which loop, before it is compiled."""
 
 
@@ -309,6 +319,52 @@ def measure_errors(metric, candidates, measured):
         measured[j] = _sum_errors(metric, outputs, slopes, scratch[0], scratch)
 
 
+# ----------------------------------------------------------------------------------------- labels
+
+
+@compiled
+def _find_log_sigmoid(logit, slope, shift, targets, values):
+    """Write log σ(z) = min(z, 0) − log(1 + exp(−|z|)), z being the signed logit; values: (B,)."""
+    one, zero = logit.dtype.type(1), logit.dtype.type(0)
+    for k in range(len(logit)):
+        signed = targets[k] * (logit[k] + slope * shift[k])
+        values[k] = np.minimum(signed, zero) - log(one + exp(-abs(signed)))
+
+
+@compiled
+def measure_label_entropy(metric, candidates, measured):
+    """Add up the log-probabilities of the labels, for each candidate; measured: (m,) float64.
+
+    Labels whose logit does not move, as all but one for an output neuron, are added up once.
+    """
+    targets, weights = metric.targets, metric.weights
+    logits, slopes = candidates.outputs, candidates.slopes
+    n_labels = len(logits)
+    shift, values = np.zeros_like(candidates.now), np.empty_like(candidates.now)
+    resting = 0.0
+    for c in range(n_labels):
+        if slopes[c] == 0:
+            _find_log_sigmoid(logits[c], slopes[c], shift, targets[c], values)
+            resting += _weigh(values, weights)
+    for j in range(len(measured)):
+        find_shift(candidates, j, shift)
+        fitness = resting
+        for c in range(n_labels):
+            if slopes[c] != 0:
+                _find_log_sigmoid(logits[c], slopes[c], shift, targets[c], values)
+                fitness += _weigh(values, weights)
+        measured[j] = fitness / n_labels
+
+
+@compiled
+def _find_label_entropy(metric, logits, stay, shift, scratch):
+    fitness = 0.0
+    for c in range(len(logits)):
+        _find_log_sigmoid(logits[c], stay[c], shift, metric.targets[c], scratch[1])
+        fitness += _weigh(scratch[1], metric.weights)
+    return fitness / len(logits)
+
+
 # ---------------------------------------------------------------------------- candidates, outputs
 
 measure_candidates = chosen_by_type(
@@ -317,6 +373,7 @@ measure_candidates = chosen_by_type(
         CrossEntropyOn: measure_cross_entropy,
         MarginOn: measure_margins,
         ErrorOn: measure_errors,
+        LabelEntropyOn: measure_label_entropy,
     }
 )
 """Measure the candidates of one neuron: (metric, candidates, measured (m,), written)."""
@@ -327,6 +384,7 @@ _find_fitness = chosen_by_type(
         CrossEntropyOn: _find_cross_entropy,
         MarginOn: _find_margins,
         ErrorOn: _sum_errors,
+        LabelEntropyOn: _find_label_entropy,
     }
 )
 """Return the fitness of outputs: (metric, outputs (C, B), zeros (C,), zeros (B,), scratch)."""

@@ -18,7 +18,7 @@ from coevo._typing import Array
 from coevo.engines.kernels.activations import activate
 from coevo.engines.kernels.classes import choose_first, choose_larger
 from coevo.engines.kernels.functions import exp, log
-from coevo.engines.kernels.metrics import CrossEntropyOn, ErrorOn, MarginOn
+from coevo.engines.kernels.metrics import CrossEntropyOn, ErrorOn, LabelEntropyOn, MarginOn
 from coevo.runtime.jit import chosen_by_type, compiled, compiled_with
 
 _FAR = 40.0  # outputs may move so far before exp of them needs another level
@@ -103,6 +103,7 @@ prepare = chosen_by_type(
         MarginOn: _prepare_classes,
         PricesOn: _prepare_nothing,
         ErrorOn: _prepare_nothing,
+        LabelEntropyOn: _prepare_nothing,
     }
 )
 """Make scratch memory ready for outputs[:, j]; slopes and shift must be 0."""
@@ -200,12 +201,31 @@ def _value_errors(fitness, outputs, j, slopes, shift, scratch, values):
         )
 
 
+@compiled
+def _add_log_sigmoid(output, slope, shift, targets, share, values):
+    """Add log σ(z) = min(z, 0) − log(1 + exp(−|z|)), z being the signed logit."""
+    one, zero = output.dtype.type(1), output.dtype.type(0)
+    for k in range(len(values)):
+        signed = targets[k] * (output[k] + slope * shift[k])
+        values[k] += share * (min(signed, zero) - log(one + exp(-abs(signed))))
+
+
+@compiled
+def _value_labels(fitness, outputs, j, slopes, shift, scratch, values):
+    share = values.dtype.type(1 / len(outputs))
+    for k in range(len(values)):
+        values[k] = 0
+    for c in range(len(outputs)):
+        _add_log_sigmoid(outputs[c, j], slopes[c], shift, fitness.targets[c], share, values)
+
+
 find_values = chosen_by_type(
     {
         CrossEntropyOn: _value_cross_entropy,
         MarginOn: _value_margins,
         PricesOn: _value_predictions,
         ErrorOn: _value_errors,
+        LabelEntropyOn: _value_labels,
     }
 )
 """Find the fitness of each instance once outputs[:, j] have moved by slopes × shift.
@@ -304,6 +324,7 @@ find_slopes_of_outputs = chosen_by_type(
         MarginOn: _find_slopes_of_any_outputs,
         PricesOn: _find_slopes_of_any_outputs,
         ErrorOn: _find_slopes_of_any_outputs,
+        LabelEntropyOn: _find_slopes_of_any_outputs,
     }
 )
 """Find the slopes of the output neurons: (fitness, outputs (C, 1, B), width, slopes (C, B))."""

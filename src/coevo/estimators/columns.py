@@ -1,0 +1,283 @@
+"""The columns of X as a user gives them: arrays, sparse matrices, data frames."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from coevo._typing import Array
+from coevo._validation import check_integer, check_name
+from coevo.persistence.encoding import MISSING
+from coevo.runtime import memory
+
+ROWS = 4096
+"""Instances converted at once, so that a memory map is never read into memory whole."""
+
+_CELLS = 2**19  # and fewer of them if they are wide, as sparse ones are
+
+Rows = slice | Array
+"""Which instances: a slice, indices or a boolean mask."""
+
+
+@dataclass(frozen=True)
+class CategoricalColumn:
+    """A column of categories.
+
+    Parameters
+    ----------
+    codes : integer array of shape (n_instances,)
+        Which text each instance has, −1 where the value is missing.
+    texts
+        The categories that may occur.
+    """
+
+    codes: Array
+    texts: tuple[str, ...]
+
+    @classmethod
+    def read(cls, values: Any) -> CategoricalColumn:
+        """Read a column of a data frame or an array; 1, 1.0 and "1" are the same category."""
+        pandas = import_module("pandas")  # slow to import
+        if not isinstance(values, pandas.Series):
+            values = np.asarray(values)
+        codes, found = pandas.factorize(values)
+        return cls(codes, tuple(map(_as_text, found)))
+
+    def __getitem__(self, rows: Rows) -> CategoricalColumn:
+        return CategoricalColumn(self.codes[rows], self.texts)
+
+    def find_categories(self, rows: Rows, most: int | None = None) -> tuple[str, ...]:
+        """Return the most frequent categories of some instances in alphabetic order."""
+        counts: Counter[str] = Counter()
+        for code, count in zip(*np.unique(self.codes[rows], return_counts=True), strict=True):
+            counts[MISSING if code < 0 else self.texts[code]] += int(count)
+        # Ties are broken by the alphabet, not by the order of the rows.
+        ranked = sorted(counts, key=lambda text: (-counts[text], text))
+        return tuple(sorted(ranked[:most]))
+
+    def find_positions(self, known: Sequence[str]) -> Array:
+        """Return which of the known categories each instance has, −1 for none of them."""
+        places = {text: k for k, text in enumerate(known)}
+        # A missing value has the code −1, which is the last place.
+        return np.array([places.get(text, -1) for text in (*self.texts, MISSING)])[self.codes]
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, np.generic):
+        value = value.item()
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if is_whole else value)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """All columns of some instances.
+
+    Parameters
+    ----------
+    names
+        What the columns are called, in the order of X.
+    numbers : array or sparse matrix of shape (n_instances, n_columns)
+        Holds the numeric columns, NaN where a value is missing.
+    numeric
+        Which columns of `numbers` are the numeric ones; None for all.
+    categorical
+        The categorical columns by name.
+    """
+
+    names: tuple[str, ...]
+    numbers: Any
+    numeric: Array | None
+    categorical: dict[str, CategoricalColumn]
+
+    def __len__(self) -> int:
+        return int(self.numbers.shape[0])
+
+    def __getitem__(self, rows: Rows) -> Columns:
+        some = {name: column[rows] for name, column in self.categorical.items()}
+        return Columns(self.names, self.numbers[rows], self.numeric, some)
+
+    @property
+    def numeric_names(self) -> list[str]:
+        """The names of the numeric columns."""
+        return [name for name in self.names if name not in self.categorical]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the numbers are a sparse matrix."""
+        return bool(sparse.issparse(self.numbers))
+
+    def find_numbers(self, rows: Rows) -> Array:
+        """Return the numeric columns of some instances as an array."""
+        some = self.numbers[rows]
+        if self.is_sparse:
+            some = some.toarray()
+        return some if self.numeric is None else some[:, self.numeric]  # type: ignore[no-any-return]
+
+    def split_up(self, rows: Array | None = None) -> Iterator[Array | slice]:
+        """Yield which instances come next, some at a time; of those in `rows`, if given."""
+        n_rows = len(self) if rows is None else len(rows)
+        step = min(ROWS, max(1, _CELLS // max(1, self.numbers.shape[1])))
+        for start in range(0, n_rows, step):
+            here = slice(start, min(start + step, n_rows))
+            yield here if rows is None else rows[here]
+
+    def find_ranges(self, rows: Array | None = None) -> tuple[Array, Array, Array]:
+        """Return each numeric column's smallest and largest value, and whether any is missing."""
+        n_numeric = len(self.numeric_names)
+        low, high = np.full(n_numeric, np.inf), np.full(n_numeric, -np.inf)
+        has_missing = np.zeros(n_numeric, dtype=bool)
+        for here in self.split_up(rows):
+            part = self.find_numbers(here)
+            least, most = part.min(axis=0), part.max(axis=0)
+            is_missing = np.isnan(least)
+            if is_missing.any():  # what takes longer is done only where it must be
+                has_missing |= is_missing
+                least, most = np.fmin.reduce(part, axis=0), np.fmax.reduce(part, axis=0)
+            low, high = np.fmin(low, least), np.fmax(high, most)
+        return low, high, has_missing
+
+    def arrays(self, name: str) -> dict[str, Array]:
+        """Return all that says what these instances are, as arrays."""
+        found = {name: self.numbers}
+        if self.is_sparse:
+            parts = ("data", "indices", "indptr")
+            found = {f"{name} ({part})": getattr(self.numbers, part) for part in parts}
+        for column, content in self.categorical.items():
+            found[f"{name}, {column}"] = content.codes
+            found[f"{name}, categories of {column}"] = np.array(content.texts, dtype=object)
+        return found
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+def find_categorical(given: Any, X: Any) -> Array | None:
+    """Return which columns of X are categorical, as a boolean array; None for none of them.
+
+    Parameters
+    ----------
+    given
+        The argument `categorical_features`: "from_dtype", None, or names, positions or a mask.
+    X
+        An array, sparse matrix or data frame.
+    """
+    names = list(X.columns) if _is_frame(X) else None
+    if given is None:
+        return None
+    if isinstance(given, str):
+        check_name("categorical_features", given, ("from_dtype",))
+        dtypes = [_take_column(X, k).dtype for k in range(len(names or ()))]
+        is_categorical = np.array([_is_category(dtype) for dtype in dtypes], dtype=bool)
+        return is_categorical if is_categorical.any() else None
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    if len(shape) != 2:
+        return None  # scikit-learn has words for it
+    n_columns, chosen = shape[1], np.asarray(given)
+    if chosen.ndim != 1:
+        raise ValueError(
+            "categorical_features must be 'from_dtype', None or a list of names, positions or "
+            f"True and False, got {given!r}"
+        )
+    if chosen.dtype == bool and len(chosen) != n_columns:
+        raise ValueError(
+            f"categorical_features has {len(chosen)} flags, and X has {n_columns} columns"
+        )
+    is_categorical = np.zeros(n_columns, dtype=bool)
+    for each in np.flatnonzero(chosen) if chosen.dtype == bool else chosen.tolist():
+        if isinstance(each, str):
+            check_name("categorical_features", each, names or ())
+            is_categorical[names.index(each)] = True  # type: ignore[union-attr]
+        else:
+            check_integer("categorical_features", each, 0, n_columns - 1)
+            is_categorical[each] = True
+    return is_categorical if is_categorical.any() else None
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "shape")
+
+
+def _is_category(dtype: Any) -> bool:
+    # pandas: category; polars: Categorical and Enum(categories=[...])
+    return str(dtype).lower().startswith(("categor", "enum"))
+
+
+def read_columns(estimator: Any, X: Any, is_categorical: Array | None, *, reset: bool) -> Columns:
+    """Have scikit-learn check X, and return its columns; plain arrays are not copied.
+
+    Parameters
+    ----------
+    estimator
+        Whose `n_features_in_` and `feature_names_in_` are set, or else compared with.
+    X
+        An array, sparse matrix or data frame.
+    is_categorical : boolean array of shape (n_columns,), or None
+        Which columns are categorical.
+    reset
+        Whether to set the estimator's attributes.
+    """
+    accepted = {"dtype": "numeric", "accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
+    if is_categorical is None:
+        numbers = _as_numbers(validate_data(estimator, X, reset=reset, **accepted))
+        return Columns(_find_names(estimator), numbers, None, {})
+    if not hasattr(X, "dtype") and not _is_frame(X):
+        X = np.asarray(X, dtype=object)  # a list, perhaps of numbers and texts
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    names = _find_names(estimator)
+    numeric = np.flatnonzero(~is_categorical)
+    if _is_frame(X) or X.dtype.kind not in "biuf":
+        if len(numeric):
+            part = X.iloc[:, numeric] if hasattr(X, "iloc") else X[:, numeric.tolist()]
+            part = check_array(part, input_name="X", estimator=estimator, **accepted)
+            numbers = _as_numbers(part)
+        else:
+            numbers = np.empty((X.shape[0], 0))
+        within = None
+    else:
+        numbers = X = check_array(X, input_name="X", estimator=estimator, **accepted)
+        within = numeric
+    categorical = {
+        names[k]: CategoricalColumn.read(_take_column(X, int(k)))
+        for k in np.flatnonzero(is_categorical)
+    }
+    return Columns(names, numbers, within, categorical)
+
+
+def _as_numbers(numbers: Any) -> Any:
+    """Return numbers; scikit-learn leaves objects in frames of several dtypes."""
+    return numbers.astype(np.float64) if numbers.dtype.kind == "O" else numbers
+
+
+def check_memory(columns: Columns, dtype: Any) -> None:
+    """Refuse a sparse matrix that memory could not hold as a dense one."""
+    n_rows, n_columns = columns.numbers.shape
+    needed, available = n_rows * n_columns * np.dtype(dtype).itemsize, memory.find_size()
+    if columns.is_sparse and available is not None and needed > available:
+        raise ValueError(
+            f"X is sparse, and the search takes its {n_rows:,} × {n_columns:,} numbers dense: "
+            f"{needed / 1e9:,.3f} GB of memory, and there are {available / 1e9:,.3f} GB; reduce "
+            "the features first, for example with sklearn.decomposition.TruncatedSVD"
+        )
+
+
+def _take_column(X: Any, k: int) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, k]
+    return X[:, [k]].toarray().ravel() if sparse.issparse(X) else X[:, k]
+
+
+def _find_names(estimator: Any) -> tuple[str, ...]:
+    """Return what the columns are called; x0, x1, ... if they have no names of their own."""
+    names = getattr(estimator, "feature_names_in_", ())
+    if len(names) and len(set(names)) == len(names):
+        return tuple(map(str, names))
+    return tuple(f"x{k}" for k in range(estimator.n_features_in_))
