@@ -143,7 +143,8 @@ def make_task(parts: Split, seed: int) -> Task:
     """
     inputs = parts.train.inputs
     size = np.sqrt(np.mean(np.square(inputs, dtype=np.float64)))
-    widths = Settings().resolved().initial_range / np.sqrt([N_INPUTS, N_HIDDEN]) / [size, 1.0]
+    first_range = Settings(strategy="rand/1").resolved().initial_range
+    widths = first_range / np.sqrt([N_INPUTS, N_HIDDEN]) / [size, 1.0]
     genes = [(N_INPUTS + 1) * N_HIDDEN, (N_HIDDEN + 1) * N_OUTPUTS]
     return Task(
         np.ascontiguousarray(inputs.T),

@@ -290,7 +290,7 @@ def test_auto_batches(n_instances, expected):
     assert settings.resolved(size=size).batch_size == expected
     counted = replace(settings, fitness="accuracy").resolved(size=size)
     assert counted.batch_size == min(400, n_instances)
-    assert Settings().resolved(size=size).batch_size == min(500, n_instances)
+    assert Settings(strategy="rand/1").resolved(size=size).batch_size == min(500, n_instances)
 
 
 def test_what_is_given_is_kept():

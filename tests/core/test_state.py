@@ -11,6 +11,7 @@ from coevo.core.settings import Settings
 @pytest.mark.parametrize("decomposition", NAMES)
 def test_each_layer_may_have_its_initial_range(make_search, decomposition):
     settings = Settings(
+        strategy="rand/1",
         hidden_layer_sizes=(3,),
         initial_range=[0.01, 2],
         scale_initial_range=False,
@@ -28,7 +29,7 @@ def test_each_layer_may_have_its_initial_range(make_search, decomposition):
 @pytest.mark.parametrize("initial_range", [2.0, (2.0, 2.0)])
 def test_initial_ranges_scaled_to_the_inputs(make_search, decomposition, initial_range):
     settings = Settings(
-        hidden_layer_sizes=(9,), seed=1, batch_size=20,
+        strategy="rand/1", hidden_layer_sizes=(9,), seed=1, batch_size=20,
         decomposition=RandomGroups(9) if decomposition == "random" else decomposition,
         initial_range=initial_range, scale_initial_range=True,
     )  # fmt: skip

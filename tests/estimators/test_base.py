@@ -69,7 +69,12 @@ def test_every_argument_is_documented_once(estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_fitted_settings_hold_nothing_to_be_chosen(estimator, iris):
-    settings = estimator(**QUICK | {"max_evaluations": 300}).fit(*iris).settings_
+    quick = QUICK | {"max_evaluations": 300}
+    smoothed = estimator(**quick).fit(*iris).settings_
+    unused = {"population_size", "scale_factor", "crossover_rate", "representative"}
+    assert {f.name for f in fields(Settings) if getattr(smoothed, f.name) == "auto"} == unused
+    assert "auto" not in smoothed.strategy.get_params().values()
+    settings = estimator(**quick, strategy="rand/1").fit(*iris).settings_
     assert "auto" not in [getattr(settings, field.name) for field in fields(Settings)]
     is_classifier = estimator is CoevoClassifier
     assert settings.scale_factor == (0.203 if is_classifier else 0.495)

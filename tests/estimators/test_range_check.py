@@ -59,11 +59,11 @@ def test_one_warning_a_call_names_columns_values_and_ranges(fitted, frame, warne
         assert len(warned(method, other)) == 1
 
 
-def test_far_is_further_than_the_range_is_wide(fitted, frame, warned):
+def test_far_is_further_than_three_times_the_width_of_the_range(fitted, frame, warned):
     low, high = frame["age"].min(), frame["age"].max()
     for value, is_far in (
-        (high + 0.99 * (high - low), False), (high + 1.01 * (high - low), True),
-        (low - 0.99 * (high - low), False), (low - 1.01 * (high - low), True),
+        (high + 2.99 * (high - low), False), (high + 3.01 * (high - low), True),
+        (low - 2.99 * (high - low), False), (low - 3.01 * (high - low), True),
     ):  # fmt: skip
         assert bool(warned(fitted.predict, frame.assign(age=value))) == is_far
 

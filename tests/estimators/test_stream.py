@@ -29,7 +29,7 @@ def test_a_stream_is_learnt_batch_by_batch(rng):
 @pytest.mark.parametrize("decay", [0.2, 1.0])
 def test_fitness_is_inherited_from_batch_to_batch(iris, decay):
     X, y = iris
-    classifier = CoevoClassifier(**QUICK | COUNTED, decay=decay)
+    classifier = CoevoClassifier(**QUICK | COUNTED, strategy="rand/1", decay=decay)
     classifier.partial_fit(X[::2], y[::2], classes=[0, 1, 2])
     classifier.partial_fit(X[1::2], y[1::2])
     # Accuracy alone is at most 1; what is more comes from the first batch.

@@ -130,4 +130,6 @@ def test_memory_is_not_checked_where_it_is_unknown(data, monkeypatch):
     assert evolve(**data, **SMALL).generations == 2
     monkeypatch.setattr(memory, "find_size", lambda: 1000)
     with pytest.raises(MemoryError, match="population_size=20"):
+        evolve(**data, **SMALL, population_size=20)
+    with pytest.raises(MemoryError, match="weights and biases; the search needs"):
         evolve(**data, **SMALL)

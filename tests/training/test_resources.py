@@ -84,7 +84,7 @@ def test_kernels_are_compiled_once_and_kept(tmp_path, no_jit):
         + """
 for n_threads in (1, 2):
     evolve(np.tile(X, (20, 9)), np.tile(y, 20), X[:, [0] * 27], y, hidden_layer_sizes=(60,),
-           batch_size=1000, max_evaluations=5000, n_threads=n_threads, seed=1)
+           batch_size=1000, max_evaluations=5000, n_threads=n_threads, strategy="rand/1", seed=1)
 from coevo.engines.kernels.sweeps import sweep
 stats = sweep.entry.stats
 print(sum(stats.cache_misses.values()), sum(stats.cache_hits.values()))

@@ -218,7 +218,11 @@ def test_a_function_without_weights_says_so(labelled):
             ValueError,
             "response_method='score' is unknown; .* predict",
         ),
-        ({"task": "ranking"}, ValueError, "task='ranking' is unknown; .* classification, regress"),
+        (
+            {"task": "ranking"},
+            ValueError,
+            "task='ranking' is unknown; .* classification, multilabel, regress",
+        ),
     ],
 )
 def test_what_makes_no_metric_is_named(arguments, error, message):

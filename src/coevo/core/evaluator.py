@@ -241,8 +241,17 @@ class BaseEvaluator(ABC):
     def find_input_moments(self) -> tuple[Array, Array]:
         """Return the moments over at most some thousand instances, at even distances."""
         step = -(-len(self._training) // (2 * _ROWS))
-        sample = self._training.inputs[::step].astype(np.float64)
-        return sample.mean(axis=0), sample.std(axis=0)
+        sample = self._training.inputs[::step]
+        n_inputs = sample.shape[1]
+        n_rows = max(1, 2**18 // n_inputs)  # at once: a copy in float64 may be large
+        sums, squares = np.zeros(n_inputs), np.zeros(n_inputs)
+        first = sample[0].astype(np.float64)
+        for start in range(0, len(sample), n_rows):
+            part = sample[start : start + n_rows] - first
+            sums += part.sum(axis=0)
+            squares += np.square(part).sum(axis=0)
+        mean = sums / len(sample)
+        return first + mean, np.sqrt(np.maximum(squares / len(sample) - mean**2, 0))
 
     @cached_property
     def input_size(self) -> float:

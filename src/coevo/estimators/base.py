@@ -233,7 +233,8 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             patience=None,
             target_fitness=None,
         )
-        settings = replace(settings, strategy=_for_streams(settings, problem.task))
+        strategy = _for_streams(self._settings(problem), problem.task)
+        settings = replace(settings, strategy=strategy)
         for extension in settings.known_extensions:
             if getattr(extension, "follows_budget", False):
                 raise ValueError(

@@ -39,7 +39,7 @@ OWN = {
         unscaled inputs. On a stream, the first batch decides.""",
     "check_range": """\
         Give one `coevo.OutOfRangeWarning` a call if instances to predict are far outside what was
-        trained on: a number further beyond its column's range in training than that range is wide,
+        trained on: a number beyond its column's range in training by over three times its width,
         an unknown category, or missing values in a column that had none.""",
     "batch_size": """\
         Instances in a batch, if evaluation is limited, but no more than there are.""",

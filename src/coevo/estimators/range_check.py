@@ -13,6 +13,9 @@ from coevo.persistence.encoding import MISSING, Encoding
 _MOST = 3  # columns that a warning names
 
 
+_FAR = 3.0  # widths of a range beyond its ends; counts often exceed what a sample had
+
+
 class OutOfRangeWarning(UserWarning):
     """Inputs are far outside what the network was trained on."""
 
@@ -20,8 +23,8 @@ class OutOfRangeWarning(UserWarning):
 class RangeCheck:
     """Looks for numbers far outside the range they had in training.
 
-    Far is further beyond the range than the range is wide. A column that was constant in training
-    is not looked at: the network ignores it.
+    Far is further beyond the range than three times its width. A column that was constant in
+    training is not looked at: the network ignores it.
 
     Parameters
     ----------
@@ -47,7 +50,8 @@ class RangeCheck:
         low, high = self._low, self._high
         with np.errstate(over="ignore"):
             width = high - low
-            is_far = (width > 0) & ((self._least < low - width) | (self._most > high + width))
+            reach = _FAR * width
+            is_far = (width > 0) & ((self._least < low - reach) | (self._most > high + reach))
         indicated = set(self._encoding.indicators)
         for k, name in enumerate(self._encoding.medians):
             if is_far[k]:
