@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -117,13 +117,13 @@ def _find_task(fitness: Any) -> str:
 
 
 def resolve_settings(
-    settings: Settings | None, variant: str | None, changes: Mapping[str, Any]
+    settings: Settings | None, variant: str | None, changes: dict[str, Any]
 ) -> Settings:
     """Return settings with a variant's switches and single changes; arguments as for `evolve`."""
     if settings is not None and not isinstance(settings, Settings):
         raise TypeError(f"settings must be a coevo.Settings, got {settings!r}")
     if variant is not None:
-        changes = with_switches(variant, dict(changes))
+        changes = with_switches(variant, changes)
     if settings is None:
         return Settings.from_names(changes)
     nested = {name.partition("__")[0] for name in changes if "__" in name}
@@ -132,7 +132,7 @@ def resolve_settings(
 
 
 def gather_hooks(
-    callbacks: Sequence[Callback], checkpoint: StrPath | Checkpoint | None, resume: bool
+    callbacks: Sequence[Callback | Hook], checkpoint: StrPath | Checkpoint | None, resume: bool
 ) -> list[Hook | Callback]:
     """Return callbacks and checkpoint as hooks of one run; arguments as for `evolve`."""
     hooks = check_callbacks(callbacks)

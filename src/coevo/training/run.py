@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from coevo._typing import Array
 from coevo._validation import check_name
 from coevo.core.assembly import assemble
-from coevo.core.batches import Batches, Instances
+from coevo.core.batches import Batches
 from coevo.core.decomposition import Decomposition, decompose
 from coevo.core.evaluator import Data, Evaluator
 from coevo.core.history import Generation
@@ -98,9 +98,10 @@ class Problem(ABC):
     ) -> tuple[str, Evaluator]:
         """Return the name of the engine that serves the search, and the engine."""
 
-    def choose_instances(self, evaluator: Evaluator, batches: Batches) -> Instances:
-        """Return the training instances that the final network is measured on."""
-        return slice(0, evaluator.n_instances)
+    def measure_training(self, evaluator: Evaluator, network: Array, batches: Batches) -> float:
+        """Return the training fitness of the final network (n_genes,), on all instances."""
+        everything = slice(0, evaluator.n_instances)
+        return float(evaluator.evaluate_networks(network[np.newaxis], everything)[0])
 
     def named_arrays(self) -> dict[str, Array | None]:
         """Return all arrays that the result depends on, by name."""
@@ -286,12 +287,11 @@ def run_search(
         if problem.previous is None:  # what went before was measured on other instances
             _warn_if_it_never_moved(state)
         best = state.best_network.copy()
-        instances = problem.choose_instances(evaluator, state.batches)
-        train_fitness = evaluator.evaluate_networks(best[np.newaxis], instances)[0]
+        train_fitness = problem.measure_training(evaluator, best, state.batches)
     return Result(
         network=Network(architecture, best),
         classes=problem.classes,
-        train_fitness=float(train_fitness),
+        train_fitness=train_fitness,
         validation_fitness=state.best_validation,
         history=state.history,
         stop_reason=stop_reason,
