@@ -123,6 +123,13 @@ def test_observations_are_normalised_by_all_generations_before(make_target_env):
     )  # fmt: skip
     assert len({scaling.centre.tobytes() for scaling in scalings}) == 3
     assert all(np.all(scaling.factor > 0) for scaling in scalings)
+    fixed = []
+    evolve_policy(
+        make_target_env(), **SMALL, max_generations=3, variant="CCDE", n_training_seeds=2,
+        callbacks=[lambda search: fixed.append(search.evaluator.source.scaling)],
+    )  # fmt: skip
+    assert fixed[0] is fixed[2]  # fitness is not measured again, and must stay true
+    assert not np.array_equal(fixed[0].factor, [1, 1])
     raw = []
     evolve_policy(
         make_target_env(), **SMALL, max_generations=1, normalize_observations=False,

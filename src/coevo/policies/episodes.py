@@ -142,7 +142,13 @@ class Simulator:
     activation: str
     max_steps: int | None = None
     reward: Callable[[Step], float] | None = None
-    _made: Any = field(default=None, repr=False)
+    _made: Any = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._flatten = Observations(self.observations).flatten
+        self._decode = Actions(self.actions).decode
+        self._layers = np.array(self.sizes)
+        self._scratch, self._outputs = np.empty((2, max(self.sizes))), np.empty(self.sizes[-1])
 
     def run(
         self, genotypes: Array | None, rows: Array, seeds: Array, centre: Array, is_shaped: bool
@@ -186,14 +192,11 @@ class Simulator:
     ) -> tuple[float, int]:
         """Run one episode; return its sum of rewards and its number of steps."""
         env = self._environment()
-        flatten = Observations(self.observations).flatten
-        decode = Actions(self.actions).decode
-        sizes, activation = np.array(self.sizes), ACTIVATION_CODES[self.activation]
-        is_random = genotype is None
+        flatten, decode, sizes = self._flatten, self._decode, self._layers
+        scratch, outputs = self._scratch, self._outputs
+        activation, is_random = ACTIVATION_CODES[self.activation], genotype is None
         if is_random:
-            n_genes = int(((sizes[:-1] + 1) * sizes[1:]).sum())
-            genotype = np.zeros(n_genes)
-        scratch, outputs = np.empty((2, sizes.max())), np.empty(self.sizes[-1])
+            genotype = np.zeros(((sizes[:-1] + 1) * sizes[1:]).sum())
         limit = self.max_steps or ENDLESS
         total, n_steps = 0.0, 0
         with self._blame(seed) as blame:

@@ -140,8 +140,9 @@ def evolve_policy(
     bounds
         How outputs are kept within a Box of actions: "squash" by tanh, or "clip".
     normalize_observations
-        Scale observations to mean 0 and deviation 1, by the statistics of all generations before.
-        The scaling becomes part of the returned network.
+        Scale observations to mean 0 and deviation 1, by the statistics of all generations before,
+        or, under full evaluation, by those of random actions at the start. The scaling becomes
+        part of the returned network.
     simultaneous
         Measure all subpopulations of a generation in the same global solution (Jacobi). A whole
         layer's candidates are independent then and fill more workers; the paper measures each
@@ -182,18 +183,7 @@ def evolve_policy(
     settings = resolve_settings(settings, variant, complete(settings, changes))
     hooks = gather_hooks(callbacks, checkpoint, resume)
     settings = replace(settings, seed=_choose_seed(settings, hooks))
-    made = make_environment(env, env_kwargs)
-    observations = describe_space(made.observation_space)
-    actions = describe_actions(made.action_space, bounds)
-    made.close()
-    n_inputs, n_outputs = Observations(observations).n_inputs, Actions(actions).n_outputs
-    architecture = Architecture(
-        n_inputs, settings.hidden_layer_sizes, n_outputs, settings.activation
-    )
-    sizes = (n_inputs, *settings.hidden_layer_sizes, n_outputs)
-    simulator = Simulator(
-        env, env_kwargs, observations, actions, sizes, settings.activation, max_steps, reward
-    )
+    simulator, architecture = make_simulator(env, env_kwargs, settings, bounds, max_steps, reward)
     options = {
         "env": env, "env_kwargs": env_kwargs, "n_training_seeds": n_training_seeds,
         "n_validation_seeds": n_validation_seeds, "max_steps": max_steps, "reward": reward,
@@ -204,7 +194,7 @@ def evolve_policy(
     with choose_backend(backend, n_workers, cluster) as chosen:
         source = EpisodeSource(
             simulator, architecture, chosen, settings.seed, n_training_seeds, n_validation_seeds,
-            normalize_observations,
+            normalize_observations, settings.limited_evaluation,
         )  # fmt: skip
         source.start()
         problem = BlackBoxProblem(
@@ -218,12 +208,43 @@ def evolve_policy(
         simulator.close()
     genotype = source.fold(result.network.genotype, source.best_scaling)
     policy = Policy(
-        Network(architecture, genotype), observations, actions, env, env_kwargs, max_steps
-    )
+        Network(architecture, genotype), simulator.observations, simulator.actions, env,
+        env_kwargs, max_steps,
+    )  # fmt: skip
     return PolicyResult(
         policy, result.validation_fitness, result.history, result.stop_reason, result.generations,
         result.evaluations, source.n_episodes, source.n_steps, result.seconds, result.settings,
     )  # fmt: skip
+
+
+def make_simulator(
+    env: str | Callable[..., Any],
+    env_kwargs: Mapping[str, Any] | None,
+    settings: Settings,
+    bounds: str = "squash",
+    max_steps: int | None = None,
+    reward: Callable[[Step], float] | None = None,
+) -> tuple[Simulator, Architecture]:
+    """Return an environment for workers, and the architecture of networks that act in it.
+
+    Parameters
+    ----------
+    settings
+        Have hidden layers and activation.
+    env, env_kwargs, bounds, max_steps, reward
+        As for `evolve_policy`.
+    """
+    made = make_environment(env, env_kwargs)
+    observations = describe_space(made.observation_space)
+    actions = describe_actions(made.action_space, bounds)
+    made.close()
+    hidden, activation = settings.hidden_layer_sizes, settings.activation
+    n_inputs, n_outputs = Observations(observations).n_inputs, Actions(actions).n_outputs
+    sizes = (n_inputs, *hidden, n_outputs)
+    simulator = Simulator(
+        env, env_kwargs, observations, actions, sizes, activation, max_steps, reward
+    )
+    return simulator, Architecture(n_inputs, hidden, n_outputs, activation)
 
 
 def _choose_seed(settings: Settings, hooks: Sequence[Any]) -> int:

@@ -76,8 +76,11 @@ class EpisodeSource:
     n_training, n_validation
         Numbers of episode seeds.
     normalizes
-        Whether networks see observations scaled to mean 0 and deviation 1, by the observations
-        of all generations before.
+        Whether networks see observations scaled to mean 0 and deviation 1.
+    is_running
+        Whether they are scaled by the observations of all generations before; otherwise by those
+        of the random actions at the start, for full evaluation, where fitness is measured once and
+        must stay true.
 
     Attributes
     ----------
@@ -96,6 +99,7 @@ class EpisodeSource:
     n_training: int
     n_validation: int
     normalizes: bool
+    is_running: bool = True
 
     def __post_init__(self) -> None:
         packed = self.backend.pack("env", self.simulator)
@@ -122,11 +126,11 @@ class EpisodeSource:
         if self.normalizes:
             seeds = draw_seeds(self.seed, _RANDOM, N_RANDOM_EPISODES)
             self._gather(None, seeds, is_shaped=False)
-            self.begin_generation()
+            self.scaling = self.best_scaling = self._statistics.scaling()
 
     def begin_generation(self) -> None:
         """Take over the statistics of all observations so far."""
-        if self.normalizes:
+        if self.normalizes and self.is_running:
             self.scaling = self._statistics.scaling()
 
     def measure(self, genotypes: Array, instances: Instances) -> Array:
