@@ -23,8 +23,8 @@ from machine import describe_machine
 from coevo import Network, Policy, Settings, evolve_policy
 from coevo._plotting import LOOK
 from coevo.policies.backends import Serial
+from coevo.policies.defaults import DEFAULTS
 from coevo.policies.evolve import make_simulator
-from coevo.policies.problem import DEFAULTS
 from coevo.policies.simulation import EpisodeSource
 
 RESULTS = Path(__file__).parent / "results"

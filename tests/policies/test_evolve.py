@@ -8,7 +8,7 @@ import pytest
 
 from coevo import Settings, evolve_policy
 from coevo.core.stopping import StopReason
-from coevo.policies.problem import DEFAULTS
+from coevo.policies.defaults import DEFAULTS
 
 gymnasium = pytest.importorskip("gymnasium", reason="needs the extra coevo[control]")
 SMALL = {"hidden_layer_sizes": (3,), "population_size": 6, "seed": 4}

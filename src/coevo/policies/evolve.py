@@ -19,9 +19,10 @@ from coevo.core.stopping import StopReason
 from coevo.persistence.checkpoint_hook import Checkpoint
 from coevo.persistence.plain import as_plain, plain_settings
 from coevo.policies.backends import choose_backend
+from coevo.policies.defaults import complete
 from coevo.policies.episodes import Simulator, Step, make_environment
 from coevo.policies.policy import MeanReturn, Policy
-from coevo.policies.problem import BlackBoxProblem, complete
+from coevo.policies.problem import BlackBoxProblem
 from coevo.policies.simulation import EpisodeSource
 from coevo.policies.spaces import Actions, Observations, describe_actions, describe_space
 from coevo.training.evolve import gather_hooks, resolve_settings

@@ -22,8 +22,9 @@ from coevo.core.settings import AUTO, Settings
 from coevo.persistence.checkpoint_hook import Checkpoint
 from coevo.persistence.plain import as_plain, plain_settings
 from coevo.policies.backends import Backend, Serial, Shares, choose_backend
+from coevo.policies.defaults import complete
 from coevo.policies.episodes import Parcel
-from coevo.policies.problem import BlackBoxProblem, complete
+from coevo.policies.problem import BlackBoxProblem
 from coevo.training.evolve import gather_hooks, resolve_settings
 from coevo.training.result import Result
 from coevo.training.run import run_search

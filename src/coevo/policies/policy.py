@@ -20,6 +20,7 @@ from coevo.persistence.onnx import GraphBuilder
 from coevo.policies.backends import Shares, choose_backend
 from coevo.policies.episodes import Simulator, make_environment
 from coevo.policies.kernels import respond
+from coevo.policies.rendering import draw, write_gif
 from coevo.policies.simulation import FRESH, draw_seeds, run_all
 from coevo.policies.spaces import (
     Actions,
@@ -138,19 +139,53 @@ class Policy:
         simulator.close()
         return summarise(found.returns)
 
-    def make_environment(self, **arguments: Any) -> Any:
-        """Return the environment of the training, made with further arguments."""
+    def record(
+        self,
+        path: StrPath,
+        *,
+        seed: int = 0,
+        env: Any = None,
+        env_kwargs: Mapping[str, Any] | None = None,
+        max_steps: int | None = None,
+    ) -> float:
+        """Write an episode as a GIF, for which no screen is needed, and return its sum of rewards.
+
+        Parameters
+        ----------
+        path
+            The file, by custom ending in .gif.
+        seed
+            Of the episode.
+        env, env_kwargs, max_steps
+            As for `mean_return`; the environment must have the render mode "rgb_array".
+        """
+        made = self.make_environment(env, env_kwargs, render_mode="rgb_array")
+        limit = self.max_steps if max_steps is None else max_steps
+        try:
+            pictures, total = draw(self, made, seed, limit)
+        finally:
+            made.close()
+        write_gif(path, pictures)
+        return total
+
+    def make_environment(
+        self, env: Any = None, env_kwargs: Mapping[str, Any] | None = None, **further: Any
+    ) -> Any:
+        """Return the environment of the training, or another one, made with further arguments."""
+        env, kwargs = self._choose(env, env_kwargs)
+        return make_environment(env, kwargs, **further)
+
+    def _choose(self, env: Any, kwargs: Mapping[str, Any] | None) -> tuple[Any, Any]:
+        if env is not None:
+            return env, kwargs
         if self.env is None:
             raise ValueError("env must be given: the policy does not know its environment")
-        return make_environment(self.env, self.env_kwargs, **arguments)
+        return self.env, self.env_kwargs if kwargs is None else kwargs
 
     def _simulator(
         self, env: Any, kwargs: Mapping[str, Any] | None, max_steps: int | None
     ) -> Simulator:
-        if env is None:
-            env, kwargs = self.env, self.env_kwargs if kwargs is None else kwargs
-            if env is None:
-                raise ValueError("env must be given: the policy does not know its environment")
+        env, kwargs = self._choose(env, kwargs)
         max_steps = self.max_steps if max_steps is None else max_steps
         made = make_environment(env, kwargs)
         bounds = self.actions.get("bounds", "squash")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,23 +13,9 @@ from coevo.core.decomposition import Decomposition
 from coevo.core.evaluator import Evaluator
 from coevo.core.metrics import Metric
 from coevo.core.network import Architecture
-from coevo.core.settings import AUTO, Settings
+from coevo.core.settings import Settings
 from coevo.policies.evaluator import Source, SourceEvaluator
 from coevo.training.run import Problem
-
-DEFAULTS: dict[str, Any] = {
-    "hidden_layer_sizes": (8,),
-    "batch_size": 2,
-    "population_size": 10,
-    "scale_factor": 0.5,
-    "crossover_rate": 0.5,
-    "initial_range": 1.0,
-    "scale_initial_range": True,
-    "representative": "best",
-    "sampling_rounds": 5,
-    "max_evaluations": 20_000,
-}
-"""What black boxes have instead of the defaults of `Settings`, and instead of "auto"."""
 
 
 @dataclass(frozen=True)
@@ -98,15 +84,3 @@ class BlackBoxProblem(Problem):
         """Measure the network on one batch: all instances would take as long as a search."""
         self.source.settle()
         return float(evaluator.evaluate_networks(network[np.newaxis], batches[0])[0])
-
-
-def complete(settings: Settings | None, changes: dict[str, Any]) -> dict[str, Any]:
-    """Return changes to settings, with the defaults of black boxes for what is not given.
-
-    Settings that are given as an object are complete but for "auto".
-    """
-    if settings is None:
-        return DEFAULTS | changes
-    given = {name: getattr(settings, name, None) for name in DEFAULTS}
-    autos = {n: DEFAULTS[n] for n, v in given.items() if isinstance(v, str) and v == AUTO}
-    return autos | changes

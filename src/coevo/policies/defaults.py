@@ -1,0 +1,33 @@
+"""The defaults of black boxes, which are not those of `Settings`; docs/howto/policy.md has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coevo.core.settings import AUTO, Settings
+
+DEFAULTS: dict[str, Any] = {
+    "hidden_layer_sizes": (8,),
+    "batch_size": 2,
+    "population_size": 10,
+    "scale_factor": 0.5,
+    "crossover_rate": 0.5,
+    "initial_range": 1.0,
+    "scale_initial_range": True,
+    "representative": "best",
+    "sampling_rounds": 5,
+    "max_evaluations": 20_000,
+}
+"""What black boxes have instead of the defaults of `Settings`, and instead of "auto"."""
+
+
+def complete(settings: Settings | None, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return changes to settings, with the defaults of black boxes for what is not given.
+
+    Settings that are given as an object are complete but for "auto".
+    """
+    if settings is None:
+        return DEFAULTS | changes
+    given = {name: getattr(settings, name, None) for name in DEFAULTS}
+    autos = {n: DEFAULTS[n] for n, v in given.items() if isinstance(v, str) and v == AUTO}
+    return autos | changes
