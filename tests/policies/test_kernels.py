@@ -12,13 +12,13 @@ def run(architecture, genotype, observation, centre):
     sizes = np.array(
         [architecture.n_inputs, *architecture.hidden_layer_sizes, architecture.n_outputs]
     )
-    sums, squares = np.zeros((2, len(centre)))
+    statistics = np.stack([centre, np.zeros_like(centre), np.zeros_like(centre)])
     outputs = np.empty(architecture.n_outputs)
     largest = respond(
-        genotype, sizes, ACTIVATION_CODES[architecture.activation], observation, centre, sums,
-        squares, np.empty((2, sizes.max())), outputs,
+        genotype, sizes, ACTIVATION_CODES[architecture.activation], observation, statistics,
+        np.empty((2, sizes.max())), outputs,
     )  # fmt: skip
-    return largest, outputs, sums, squares
+    return largest, outputs, *statistics[1:]
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -52,4 +52,7 @@ def test_steering():
     squashed = np.array([False, True, False, True, False])
     low, high = np.array([-1.0] * 4 + [-np.inf]), np.array([3.0] * 4 + [np.inf])
     expected = [2.0, 1 + 2 * np.tanh(0.5), 3.0, 1 + 2 * np.tanh(3.0), 3.0]
-    np.testing.assert_allclose(steer(outputs, centre, half, squashed, low, high), expected)
+    for dtype in (np.float32, np.float64):
+        actions = steer(outputs, np.array([low, high, centre, half, squashed], dtype=dtype))
+        assert actions.dtype == dtype
+        np.testing.assert_allclose(actions, expected, rtol=1e-6)

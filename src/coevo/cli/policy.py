@@ -87,7 +87,8 @@ def train(
         "policy": str(path), "mean_return": measured.mean,
         "interval": [measured.low, measured.high], "validation_return": result.validation_return,
         "episodes": result.episodes, "steps": result.steps, "generations": result.generations,
-        "seconds": result.seconds, "stop_reason": str(result.stop_reason), "seed": result.settings.seed,
+        "seconds": result.seconds, "stop_reason": str(result.stop_reason),
+        "seed": result.settings.seed,
     }  # fmt: skip
     if as_json:
         typer.echo(json.dumps(content))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from coevo.core.settings import AUTO, Settings
+from coevo.training.variants import VARIANTS
 
 DEFAULTS: dict[str, Any] = {
     "hidden_layer_sizes": (8,),
-    "batch_size": 2,
+    "decomposition": "layer",
+    "batch_size": 1,
     "population_size": 10,
     "scale_factor": 0.5,
     "crossover_rate": 0.5,
@@ -21,13 +23,17 @@ DEFAULTS: dict[str, Any] = {
 """What black boxes have instead of the defaults of `Settings`, and instead of "auto"."""
 
 
-def complete(settings: Settings | None, changes: dict[str, Any]) -> dict[str, Any]:
+def complete(
+    settings: Settings | None, variant: str | None, changes: dict[str, Any]
+) -> dict[str, Any]:
     """Return changes to settings, with the defaults of black boxes for what is not given.
 
-    Settings that are given as an object are complete but for "auto".
+    Settings that are given as an object are complete but for "auto". A variant has switches of its
+    own.
     """
     if settings is None:
-        return DEFAULTS | changes
+        switches = VARIANTS.get(variant or "", {})
+        return {n: value for n, value in DEFAULTS.items() if n not in switches} | changes
     given = {name: getattr(settings, name, None) for name in DEFAULTS}
     autos = {n: DEFAULTS[n] for n, v in given.items() if isinstance(v, str) and v == AUTO}
     return autos | changes

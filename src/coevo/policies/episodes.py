@@ -172,13 +172,14 @@ class Simulator:
         found = Episodes(
             np.zeros(n), np.zeros(n, np.int64), np.zeros((n, n_inputs)), np.zeros((n, n_inputs)), 0
         )
+        reward = self.reward if is_shaped else None
         for k in range(n):
             genotype = None if genotypes is None else genotypes[rows[k]]
-            reward = self.reward if is_shaped else None
-            sums = found.sums[k], found.squares[k]
+            statistics = np.stack([centre, found.sums[k], found.squares[k]])
             found.returns[k], found.steps[k] = self._run(
-                genotype, int(seeds[k]), reward, centre, *sums
+                genotype, int(seeds[k]), reward, statistics
             )
+            _, found.sums[k], found.squares[k] = statistics
         return found._replace(seconds=time.perf_counter() - began)
 
     def _run(
@@ -186,11 +187,15 @@ class Simulator:
         genotype: Array | None,
         seed: int,
         reward: Callable[[Step], float] | None,
-        centre: Array,
-        sums: Array,
-        squares: Array,
+        statistics: Array,
     ) -> tuple[float, int]:
-        """Run one episode; return its sum of rewards and its number of steps."""
+        """Run one episode; return its sum of rewards and its number of steps.
+
+        Parameters
+        ----------
+        statistics : array of shape (3, n_inputs)
+            As for `respond`; the last two rows are added to.
+        """
         env = self._environment()
         flatten, decode, sizes = self._flatten, self._decode, self._layers
         scratch, outputs = self._scratch, self._outputs
@@ -205,9 +210,8 @@ class Simulator:
                 env.action_space.seed(seed)
             for n_steps in range(1, limit + 1):
                 largest = respond(
-                    genotype, sizes, activation, flatten(observation), centre, sums, squares,
-                    scratch, outputs,
-                )  # fmt: skip
+                    genotype, sizes, activation, flatten(observation), statistics, scratch, outputs
+                )
                 if largest < 0:
                     raise ValueError(
                         f"the observation has {np.size(flatten(observation))} numbers, and "
@@ -230,7 +234,7 @@ class Simulator:
             total = float(total)
             if not np.isfinite(total):
                 raise ValueError(f"the rewards add up to {total}; they must be finite")
-            if not np.isfinite(sums).all():
+            if not np.isfinite(statistics).all():
                 raise ValueError("an observation holds NaN or infinity")
         return total, n_steps
 

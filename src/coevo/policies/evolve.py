@@ -181,7 +181,7 @@ def evolve_policy(
         )
     if reward is not None and not callable(reward):
         raise TypeError(f"reward must be a function of a Step, got {reward!r}")
-    settings = resolve_settings(settings, variant, complete(settings, changes))
+    settings = resolve_settings(settings, variant, complete(settings, variant, changes))
     hooks = gather_hooks(callbacks, checkpoint, resume)
     settings = replace(settings, seed=_choose_seed(settings, hooks))
     simulator, architecture = make_simulator(env, env_kwargs, settings, bounds, max_steps, reward)

@@ -243,7 +243,7 @@ def _settle(
             raise ValueError(f"{name} is part of architecture; give it there alone")
     if "fitness" in changes or (settings is not None and settings.fitness != AUTO):
         raise ValueError("fitness is what measure returns; give that alone")
-    completed = complete(settings, changes)
+    completed = complete(settings, variant, changes)
     if settings is None and "batch_size" not in changes:
         completed["batch_size"] = min(completed["batch_size"], n_instances)
     return replace(

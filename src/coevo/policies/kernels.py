@@ -23,7 +23,7 @@ def _activate(value, activation):
 
 
 @compiled
-def respond(genotype, sizes, activation, observation, centre, sums, squares, scratch, outputs):
+def respond(genotype, sizes, activation, observation, statistics, scratch, outputs):
     """Run a network on an observation, and add the observation to sums.
 
     Parameters
@@ -34,8 +34,8 @@ def respond(genotype, sizes, activation, observation, centre, sums, squares, scr
     activation
         Code of the hidden neurons' activation; outputs have none.
     observation : array of shape (n_inputs,)
-    centre, sums, squares : float64 arrays of shape (n_inputs,)
-        The observation's difference from `centre` and its square are added.
+    statistics : float64 array of shape (3, n_inputs)
+        A centre, and sums to which the observation's difference from it and its square are added.
     scratch : float64 array of shape (2, widest layer)
     outputs : float64 array of shape (n_outputs,)
         Written to.
@@ -50,9 +50,9 @@ def respond(genotype, sizes, activation, observation, centre, sums, squares, scr
     below, above = scratch[0], scratch[1]
     for d in range(n_inputs):
         below[d] = observation[d]
-        difference = below[d] - centre[d]
-        sums[d] += difference
-        squares[d] += difference * difference
+        difference = below[d] - statistics[0, d]
+        statistics[1, d] += difference
+        statistics[2, d] += difference * difference
     gene, n_layers = 0, len(sizes) - 1
     for layer in range(n_layers):
         for neuron in range(sizes[layer + 1]):
@@ -75,13 +75,14 @@ def respond(genotype, sizes, activation, observation, centre, sums, squares, scr
 
 
 @compiled
-def steer(outputs, centre, half, squashed, low, high):
-    """Return numbers within [low, high] for outputs; all arrays: (n_outputs,).
+def steer(outputs, box):
+    """Return numbers within a box for outputs (n_outputs,), of the box's dtype.
 
-    An output o stands for centre + half × o, or centre + half × tanh(o) where it is squashed.
+    The rows of the box, (5, n_outputs), are low, high, centre, half the width, and whether it is
+    squashed. An output o stands for centre + half × o, or centre + half × tanh(o) if squashed.
     """
-    values = np.empty(len(outputs))
+    values = np.empty(len(outputs), box.dtype)
     for d in range(len(outputs)):
-        output = tanh(outputs[d]) if squashed[d] else outputs[d]
-        values[d] = min(max(centre[d] + half[d] * output, low[d]), high[d])
+        output = tanh(outputs[d]) if box[4, d] else outputs[d]
+        values[d] = min(max(box[2, d] + box[3, d] * output, box[0, d]), box[1, d])
     return values

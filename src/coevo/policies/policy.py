@@ -91,10 +91,10 @@ class Policy:
         layers = (architecture.n_inputs, *architecture.hidden_layer_sizes, architecture.n_outputs)
         sizes = np.array(layers)
         inputs = Observations(self.observations).flatten(observation)
-        outputs, nothing = np.empty(sizes[-1]), np.zeros(sizes[0])
+        outputs = np.empty(sizes[-1])
         largest = respond(
-            genotype, sizes, ACTIVATION_CODES[architecture.activation], inputs, nothing,
-            np.zeros(sizes[0]), np.zeros(sizes[0]), np.empty((2, sizes.max())), outputs,
+            genotype, sizes, ACTIVATION_CODES[architecture.activation], inputs,
+            np.zeros((3, sizes[0])), np.empty((2, sizes.max())), outputs,
         )  # fmt: skip
         if largest < 0:
             raise ValueError(

@@ -22,7 +22,7 @@ Plain = dict[str, Any]
 BOUNDS = ("squash", "clip")
 """How outputs are kept within a Box: by tanh, or cut off."""
 
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_FLOATS = _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def describe_space(space: Any, argument: str = "env.observation_space") -> Plain:
@@ -70,8 +70,10 @@ class Observations:
         """Return an observation as an array of numbers: (n_inputs,) if the environment keeps its
         word.
         """
-        if self._is_vector and type(observation) is np.ndarray and observation.dtype in _FLOATS:
-            return observation
+        if self._is_vector and type(observation) is np.ndarray:
+            dtype = observation.dtype  # compared by identity: this is called at every step
+            if dtype is _SINGLE or dtype is _DOUBLE:
+                return observation
         return np.concatenate(_flatten(self.plain, observation), dtype=np.float64)
 
 
@@ -135,6 +137,8 @@ class Actions:
             self.centre, self.half = low / 2 + high / 2, high / 2 - low / 2
             self.squashed = is_bounded & (plain["bounds"] == "squash")
             self.shape, self.dtype = tuple(plain["shape"]), np.dtype(plain["dtype"])
+            rows = [self.low, self.high, self.centre, self.half, self.squashed]
+            self._box = np.array(rows, dtype=self.dtype)
             self._is_vector = len(self.shape) == 1
         if kind == "MultiDiscrete":
             self.starts = np.cumsum([0, *plain["nvec"]])
@@ -144,8 +148,7 @@ class Actions:
         if self.kind == "Discrete":
             return largest + self.plain["start"]
         if self.kind == "Box":
-            action = steer(outputs, self.centre, self.half, self.squashed, self.low, self.high)
-            action = action.astype(self.dtype)
+            action = steer(outputs, self._box)
             return action if self._is_vector else action.reshape(self.shape)
         if self.kind == "MultiBinary":
             return (outputs > 0).astype(np.int8).reshape(self.plain["shape"])
