@@ -14,6 +14,7 @@ import argparse
 import json
 import time
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -191,7 +192,8 @@ def report(found: dict[str, dict], seeds: range) -> str:
                 cells[k] = f"**{cells[k]}**"
         lines.append(f"| {env} | {BUDGETS[env]:,} | {' | '.join(cells)} |")
     speeds = ", ".join(f"{m} {np.median(r):,.0f}" for m, r in rates.items())
-    peers = ", ".join(f"{name} {version(name)}" for name in ("cma", "evotorch", "gymnasium"))
+    packages = [name for name in ("cma", "evotorch", "gymnasium") if find_spec(name)]
+    peers = ", ".join(f"{name} {version(name)}" for name in packages)
     lines += ["", f"Steps a second, median over environments, on a shared machine: {speeds}."]
     lines += ["", "![validation return against steps and seconds](control.png)"]
     return "\n".join(
@@ -256,7 +258,11 @@ def main() -> None:
                 key = f"{method}/{env}/{seed}"
                 if key in found or time.perf_counter() - began > arguments.seconds:
                     continue
-                found[key] = thin(measure(method, env, seed))
+                try:
+                    found[key] = thin(measure(method, env, seed))
+                except ModuleNotFoundError as error:
+                    print(f"{key}: not run, {error.name} is not installed", flush=True)
+                    continue
                 print(f"{key}: {found[key]['final']:.1f}", flush=True)
                 path.write_text(json.dumps(found, sort_keys=True) + "\n")
     (RESULTS / "control.md").write_text(report(found, seeds))
