@@ -46,7 +46,8 @@ figures: $(VENV)/.demo
 
 # Runs the examples and redraws the committed pictures of docs/gallery.md; two minutes.
 gallery: $(VENV)/.dev
-	for name in demo costs_imbalanced profit sign_activations stream pipeline_to_onnx; do \
+	for name in demo costs_imbalanced profit sign_activations stream pipeline_to_onnx \
+	    noisy_device double_pole; do \
 	    $(BIN)/python examples/$$name.py --picture docs/gallery/$$name.svg || exit 1; done
 
 # Minutes; `coevo study run paper` is the whole of it. The report lands in out/.

@@ -116,7 +116,7 @@ def measure_simultaneous(env: str, simultaneous: bool, seed: int) -> dict:
 def measure_double_pole(has_velocities: bool, seed: int) -> dict:
     from double_pole import evolve  # noqa: PLC0415 - an example
 
-    n_steps, n_episodes = evolve(has_velocities, seed, 100_000)
+    _, n_steps, n_episodes = evolve(has_velocities, seed, 100_000)
     return {"steps": n_steps, "episodes": n_episodes}
 
 

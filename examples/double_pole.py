@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 
 import gymnasium
+import matplotlib.pyplot as plt
 import numpy as np
 from numba import njit
 
@@ -121,7 +123,7 @@ class DoublePole(gymnasium.Env):
 
 
 def evolve(has_velocities: bool, seed: int, max_episodes: int):
-    """Evolve until a network balances for 100,000 steps; return its steps and all episodes.
+    """Evolve until a network balances for 100,000 steps; return policy, steps and all episodes.
 
     There is one start, so that there is nothing to limit evaluation to: the variant is CCDE, one
     subpopulation for each neuron, as in ESP. Training has episodes of 1,000 steps, and who gets
@@ -143,7 +145,27 @@ def evolve(has_velocities: bool, seed: int, max_episodes: int):
         n_episodes += result.episodes
         n_attempts += 1
         if n_steps >= SOLVED or n_episodes >= max_episodes:
-            return n_steps, n_episodes
+            return result.policy, n_steps, n_episodes
+
+
+def draw(path: Path, policy) -> None:
+    """Draw the first ten seconds of the poles."""
+    env = policy.make_environment()
+    observation, _ = env.reset()
+    angles = [env.state[2::2]]
+    for _ in range(round(10 / SECONDS_PER_STEP)):
+        observation, _, falls, _, _ = env.step(policy.act(observation))
+        angles.append(env.state[2::2])
+        if falls:
+            break
+    figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+    seconds = SECONDS_PER_STEP * np.arange(len(angles))
+    for pole, colour in enumerate(("#0072B2", "#D55E00")):
+        label = ("long pole", "short pole")[pole]
+        axes.plot(seconds, np.degrees(np.array(angles)[:, pole]), color=colour, label=label)
+    axes.set(xlabel="seconds", ylabel="degrees from upright")
+    axes.legend()
+    figure.savefig(path)
 
 
 def main() -> None:
@@ -151,9 +173,14 @@ def main() -> None:
     parser.add_argument("--no-velocities", action="store_true", help="the harder task")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--episodes", type=int, default=100_000, help="at most")
+    parser.add_argument("--picture", type=Path, help="draw the outcome to this file")
     arguments = parser.parse_args()
-    n_steps, n_episodes = evolve(not arguments.no_velocities, arguments.seed, arguments.episodes)
+    policy, n_steps, n_episodes = evolve(
+        not arguments.no_velocities, arguments.seed, arguments.episodes
+    )
     print(f"balanced for {n_steps:,.0f} steps after {n_episodes:,} episodes")
+    if arguments.picture:
+        draw(arguments.picture, policy)
 
 
 if __name__ == "__main__":

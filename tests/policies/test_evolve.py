@@ -53,9 +53,9 @@ def test_variants(make_target_env, variant):
 
 def test_settings_are_those_of_policies(make_target_env):
     result = evolve_policy(make_target_env(), max_generations=1, seed=1, population_size=5)
-    for name, value in DEFAULTS.items():
-        if name not in ("population_size", "max_generations"):
-            assert getattr(result.settings, name) == value
+    expected = Settings(**DEFAULTS | {"population_size": 5})
+    for name in DEFAULTS:
+        assert getattr(result.settings, name) == getattr(expected, name)
     given = Settings(hidden_layer_sizes=(2,), batch_size=3, max_generations=1, seed=1)
     settings = evolve_policy(make_target_env(), given).settings
     assert settings.batch_size == 3

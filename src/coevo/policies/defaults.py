@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from coevo.core.settings import AUTO, Settings
+from coevo.core.settings import Settings
+from coevo.core.smoothing import is_auto
 from coevo.training.variants import VARIANTS
 
 DEFAULTS: dict[str, Any] = {
     "hidden_layer_sizes": (8,),
     "decomposition": "layer",
+    "strategy": "rand/1",
+    "extensions": (),
     "batch_size": 1,
     "population_size": 10,
     "scale_factor": 0.5,
@@ -34,6 +37,5 @@ def complete(
     if settings is None:
         switches = VARIANTS.get(variant or "", {})
         return {n: value for n, value in DEFAULTS.items() if n not in switches} | changes
-    given = {name: getattr(settings, name, None) for name in DEFAULTS}
-    autos = {n: DEFAULTS[n] for n, v in given.items() if isinstance(v, str) and v == AUTO}
+    autos = {n: DEFAULTS[n] for n in DEFAULTS if is_auto(getattr(settings, n, None))}
     return autos | changes

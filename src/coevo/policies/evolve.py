@@ -14,7 +14,8 @@ from coevo.core.history import History
 from coevo.core.hooks import Hook
 from coevo.core.loop import Callback
 from coevo.core.network import Architecture, Network
-from coevo.core.settings import AUTO, Settings
+from coevo.core.settings import Settings
+from coevo.core.smoothing import is_auto
 from coevo.core.stopping import StopReason
 from coevo.persistence.checkpoint_hook import Checkpoint
 from coevo.persistence.plain import as_plain, plain_settings
@@ -166,7 +167,7 @@ def evolve_policy(
     >>> from coevo import evolve_policy
     >>> result = evolve_policy("CartPole-v1", max_generations=1, seed=1)  # doctest: +SKIP
     """
-    if "fitness" in changes or (settings is not None and settings.fitness != AUTO):
+    if "fitness" in changes or (settings is not None and not is_auto(settings.fitness)):
         raise ValueError("fitness is the mean return of episodes; shape it with reward")
     check_flag("normalize_observations", normalize_observations)
     check_flag("simultaneous", simultaneous)

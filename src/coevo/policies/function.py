@@ -18,7 +18,8 @@ from coevo.core.batches import Instances
 from coevo.core.hooks import Hook
 from coevo.core.loop import Callback
 from coevo.core.network import Architecture, Network
-from coevo.core.settings import AUTO, Settings
+from coevo.core.settings import Settings
+from coevo.core.smoothing import is_auto
 from coevo.persistence.checkpoint_hook import Checkpoint
 from coevo.persistence.plain import as_plain, plain_settings
 from coevo.policies.backends import Backend, Serial, Shares, choose_backend
@@ -241,7 +242,7 @@ def _settle(
     for name in ("hidden_layer_sizes", "activation"):
         if name in changes:
             raise ValueError(f"{name} is part of architecture; give it there alone")
-    if "fitness" in changes or (settings is not None and settings.fitness != AUTO):
+    if "fitness" in changes or (settings is not None and not is_auto(settings.fitness)):
         raise ValueError("fitness is what measure returns; give that alone")
     completed = complete(settings, variant, changes)
     if settings is None and "batch_size" not in changes:

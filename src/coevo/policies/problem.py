@@ -74,8 +74,17 @@ class BlackBoxProblem(Problem):
         """Return the architecture of the networks that are evolved."""
         return self.networks
 
+    @property
+    def n_instances(self) -> int:
+        """Number of training instances."""
+        return self.source.n_instances
+
     def make_evaluator(
-        self, engine: str, metric: Metric, architecture: Architecture, decomposition: Decomposition
+        self,
+        engine: str,
+        settings: Settings,
+        architecture: Architecture,
+        decomposition: Decomposition,
     ) -> tuple[str, Evaluator]:
         """Return an evaluator that asks the source."""
         return self.engine, SourceEvaluator(self.source, decomposition, self.simultaneous)

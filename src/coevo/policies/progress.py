@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coevo.core.search import Search
+from coevo.core.loop import SearchLoop
 from coevo.policies.evaluator import SourceEvaluator
 from coevo.policies.simulation import EpisodeSource
 from coevo.training.progress import SearchProgress
@@ -13,7 +13,7 @@ class PolicyProgress(SearchProgress):
 
     unit = "steps"
 
-    def count(self, search: Search) -> int:
+    def count(self, search: SearchLoop) -> int:
         """Return the steps of all episodes so far."""
         evaluator = search.evaluator
         assert isinstance(evaluator, SourceEvaluator)
