@@ -215,11 +215,12 @@ def draw(found: dict[str, dict], seeds: range, path: Path) -> None:
                     runs = [found[k] for s in seeds if (k := f"{method}/{env}/{s}") in found]
                     if not runs:
                         continue
+                    start = max(run["points"][0][row] for run in runs)
                     end = min(run["points"][-1][row] for run in runs)
-                    grid = np.linspace(0, end, 60)
+                    grid = np.linspace(start, max(start, end), 60)
                     curves = [sample(np.array(run["points"]), row, grid) for run in runs]
                     scale = 1e-6 if row == 0 else 1
-                    axes.plot(scale * grid, np.nanmedian(curves, axis=0), color=colour,
+                    axes.plot(scale * grid, np.median(curves, axis=0), color=colour,
                               label=method)  # fmt: skip
                 axes.set_xlabel(label)
             rows[0][column].set_title(env)
@@ -230,9 +231,9 @@ def draw(found: dict[str, dict], seeds: range, path: Path) -> None:
 
 
 def sample(points: np.ndarray, row: int, grid: np.ndarray) -> np.ndarray:
-    """Return the best validation return at each place of a grid, NaN before the first."""
+    """Return the best validation return at each place of a grid that begins at the first point."""
     place = np.searchsorted(points[:, row], grid, side="right") - 1
-    return np.where(place >= 0, points[np.maximum(place, 0), 2], np.nan)
+    return points[np.maximum(place, 0), 2]
 
 
 def thin(run: dict, n: int = 60) -> dict:
