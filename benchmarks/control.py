@@ -167,7 +167,8 @@ def report(found: dict[str, dict], seeds: range) -> str:
         "Mean return on 100 fresh seeds of the policy that validated best, after as many steps of "
         "the environment for every method: median over "
         f"{len(seeds)} seeds, and their range, which is a 94 % interval of the median for five. "
-        "The best median of a row is bold.",
+        "The best median of a row is bold. A run ends with the generation that spends its steps; "
+        "where that is more than a fifth above the budget, the steps are given.",
         "",
         f"| environment | steps | {' | '.join((*VARIANTS, *PEERS))} |",
         f"|---|---|{'---|' * (len(VARIANTS) + len(PEERS))}",
@@ -182,7 +183,10 @@ def report(found: dict[str, dict], seeds: range) -> str:
                 cells.append("not run")
                 continue
             medians[method] = np.median(finals)
+            spent = np.median([run["points"][-1][0] for run in runs])
             cells.append(f"{np.median(finals):.0f} ({min(finals):.0f} to {max(finals):.0f})")
+            if spent > 1.2 * BUDGETS[env]:
+                cells[-1] += f", {spent:,.0f} steps"
             rates.setdefault(method, []).append(
                 np.median([run["points"][-1][0] / run["points"][-1][1] for run in runs])
             )
