@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint attack bench overhead cold defaults ablation ties ranges mnist tables docs
-.PHONY: figures gallery study reproduce-wbc clean
+.PHONY: demo test lint attack bench overhead cold defaults ablation ties ranges mnist tables control
+.PHONY: docs figures gallery study reproduce-wbc clean
 
 # Prints a table and writes a page with a picture, out/demo.html.
 demo: $(VENV)/.demo
@@ -46,7 +46,8 @@ figures: $(VENV)/.demo
 
 # Runs the examples and redraws the committed pictures of docs/gallery.md; two minutes.
 gallery: $(VENV)/.dev
-	for name in demo costs_imbalanced profit sign_activations stream pipeline_to_onnx; do \
+	for name in demo costs_imbalanced profit sign_activations stream pipeline_to_onnx \
+	    noisy_device double_pole; do \
 	    $(BIN)/python examples/$$name.py --picture docs/gallery/$$name.svg || exit 1; done
 
 # Minutes; `coevo study run paper` is the whole of it. The report lands in out/.
@@ -81,6 +82,13 @@ mnist: $(VENV)/.dev
 tables: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-tables.txt
 	$(BIN)/python benchmarks/tables.py
+
+# Policies beside CMA-ES and, if EvoTorch is installed, SNES. What is committed is taken over, and
+# only what is missing is run; with all environments that takes hours.
+control: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check cma "gymnasium[mujoco,box2d]"
+	$(BIN)/python benchmarks/policies.py
+	$(BIN)/python benchmarks/control.py
 
 clean:
 	rm -rf $(VENV) build dist site out .pytest_cache .mypy_cache .ruff_cache .hypothesis

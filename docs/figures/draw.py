@@ -340,6 +340,7 @@ PACKAGES = (
     ("cli", "commands, options, error messages"),
     ("study", "many runs: plan, store, tables, report"),
     ("tabular", "from a table in a file to a model and back"),
+    ("policies", "simulators and black boxes"),
     ("diagnostics", "coevo bench, coevo doctor"),
     ("estimators", "the scikit-learn interface"),
     ("training", "one way to run a search; the paper's settings"),

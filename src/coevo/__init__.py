@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from coevo.persistence.model import load as load_model
     from coevo.persistence.model import save as save_model
     from coevo.persistence.onnx import export_onnx
+    from coevo.policies.evolve import PolicyResult, evolve_policy
+    from coevo.policies.function import AskTell, evolve_function
+    from coevo.policies.policy import Policy, load_policy
     from coevo.training.evolve import evolve
     from coevo.training.paper import PAPER
     from coevo.training.result import Result
@@ -43,6 +46,7 @@ __all__ = [
     "SHADE",
     "VARIANTS",
     "Architecture",
+    "AskTell",
     "BatchGrowth",
     "Checkpoint",
     "CoevoClassifier",
@@ -54,6 +58,8 @@ __all__ = [
     "InPlaceFitness",
     "Network",
     "OutOfRangeWarning",
+    "Policy",
+    "PolicyResult",
     "PopulationReduction",
     "RandomGroups",
     "Result",
@@ -66,8 +72,11 @@ __all__ = [
     "__version__",
     "datasets",
     "evolve",
+    "evolve_function",
+    "evolve_policy",
     "export_onnx",
     "load_model",
+    "load_policy",
     "make_metric",
     "metrics",
     "plot_history",
@@ -86,6 +95,7 @@ _HOMES = {
     "SHADE": "coevo.core.extensions.adaptation.SHADE",
     "VARIANTS": "coevo.training.variants.VARIANTS",
     "Architecture": "coevo.core.network.Architecture",
+    "AskTell": "coevo.policies.function.AskTell",
     "BatchGrowth": "coevo.core.extensions.batch_growth.BatchGrowth",
     "Checkpoint": "coevo.persistence.checkpoint_hook.Checkpoint",
     "CoevoClassifier": "coevo.estimators.CoevoClassifier",
@@ -97,6 +107,8 @@ _HOMES = {
     "Network": "coevo.core.network.Network",
     "OutOfRangeWarning": "coevo.estimators.range_check.OutOfRangeWarning",
     "InPlaceFitness": "coevo.core.extensions.in_place_fitness.InPlaceFitness",
+    "Policy": "coevo.policies.policy.Policy",
+    "PolicyResult": "coevo.policies.evolve.PolicyResult",
     "PopulationReduction": "coevo.core.extensions.population_reduction.PopulationReduction",
     "Revival": "coevo.core.extensions.revival.Revival",
     "RandomGroups": "coevo.core.decomposition.RandomGroups",
@@ -107,8 +119,11 @@ _HOMES = {
     "Strategy": "coevo.core.strategy.Strategy",
     "WeightDecay": "coevo.core.extensions.weight_decay.WeightDecay",
     "evolve": "coevo.training.evolve.evolve",
+    "evolve_function": "coevo.policies.function.evolve_function",
+    "evolve_policy": "coevo.policies.evolve.evolve_policy",
     "export_onnx": "coevo.persistence.onnx.export_onnx",
     "load_model": "coevo.persistence.model.load",
+    "load_policy": "coevo.policies.policy.load_policy",
     "make_metric": "coevo.core.metrics.make_metric",
     "plot_history": "coevo.estimators.display.plot_history",
     "save_model": "coevo.persistence.model.save",

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"( *)(`{3,})(\w*)(.*)")
 MARK = re.compile(r"<!-- not run: (.+) -->")
-EXTRAS = ("onnx", "onnxruntime", "skl2onnx", "pandas")
+EXTRAS = ("onnx", "onnxruntime", "skl2onnx", "pandas", "gymnasium")
 
 
 @dataclass

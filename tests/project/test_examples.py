@@ -68,6 +68,18 @@ def test_the_gallery_shows_every_example():
         assert (EXAMPLES.parent / "docs" / "gallery" / f"{path.stem}.svg").exists()
 
 
+def test_double_pole(monkeypatch, capsys):
+    pytest.importorskip("gymnasium", reason="needs the extra coevo[control]")
+    printed = run(monkeypatch, capsys, "double_pole.py", "--episodes", "300")
+    assert re.search(r"balanced for [\d,]+ steps after [\d,]+ episodes", printed)
+
+
+def test_a_noisy_device(monkeypatch, capsys):
+    printed = run(monkeypatch, capsys, "noisy_device.py", "--evaluations", "600")
+    off = [float(degrees) for degrees in re.findall(r"(\d+\.\d) degrees off", printed)]
+    assert off[1] < off[0] / 2
+
+
 def test_a_stream_needs_no_more_memory_as_it_goes_on():
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "stream.py"), "--batches", "60"],

@@ -13,6 +13,7 @@ FLOORS = [
     {"cli"},
     {"study"},
     {"tabular"},
+    {"policies"},
     {"diagnostics"},
     {"estimators"},
     {"training"},

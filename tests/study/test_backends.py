@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from coevo.runtime.processes import _wait_for_end
 from coevo.study import read_plan
-from coevo.study.backends import Processes, _wait_for_end, choose_backend
+from coevo.study.backends import Processes, choose_backend
 
 
 def test_dead_process_is_a_result_of_its_run(monkeypatch):
@@ -46,7 +47,7 @@ def test_on_windows_a_worker_waits_for_its_parents_end(monkeypatch, has_ended):
     """There a process's parent keeps its number after it has ended."""
     windows = FakeWindows(has_ended)
     monkeypatch.setitem(sys.modules, "_winapi", windows)
-    monkeypatch.setattr("coevo.study.backends.os", SimpleNamespace(name="nt"))
+    monkeypatch.setattr("coevo.runtime.processes.os", SimpleNamespace(name="nt"))
     _wait_for_end(77)
     opened = (windows.SYNCHRONIZE, False, 77)
     assert windows.calls == ([opened] if has_ended else [opened, (5, windows.INFINITE)])

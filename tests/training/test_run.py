@@ -15,7 +15,7 @@ from coevo.core.responses import ClassResponses, NumberResponses
 from coevo.core.stopping import StopReason
 from coevo.engines.reference import ReferenceEvaluator
 from coevo.engines.registry import ENGINES
-from coevo.training.run import Problem, run_search
+from coevo.training.run import DataProblem, run_search
 
 SETTINGS = Settings(
     hidden_layer_sizes=(3,), batch_size=10, population_size=6, max_evaluations=None,
@@ -26,7 +26,7 @@ SETTINGS = Settings(
 @pytest.fixture
 def problem(make_classification_data):
     inputs, targets = make_classification_data(np.random.default_rng(2), n_instances=80)
-    return Problem(
+    return DataProblem(
         Data(inputs[:50], targets[:50]), Data(inputs[50:], targets[50:]),
         ClassResponses(np.array(["ash", "birch", "cedar"])),
     )  # fmt: skip
@@ -183,7 +183,7 @@ def test_settings_are_resolved_in_the_result(problem):
     assert settings.scale_factor == pytest.approx(1.05 * critical, abs=1e-3)
     assert settings.crossover_rate == 0.5
     assert result.classes.tolist() == ["ash", "birch", "cedar"]
-    numbers = Problem(
+    numbers = DataProblem(
         replace(problem.training, targets=problem.training.inputs[:, :2]),
         replace(problem.validation, targets=problem.validation.inputs[:, :2]),
         NumberResponses(),

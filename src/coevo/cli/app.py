@@ -27,6 +27,7 @@ COMMANDS = {
     "inspect": ("inspect", "Describe a model: settings, columns, layers, weights."),
     "bench": ("diagnostics", "Measure evaluations a second on this machine, beside NumPy."),
     "doctor": ("diagnostics", "Describe this machine: versions, BLAS, threads, cached kernels."),
+    "policy": ("policy", "Evolve a policy in a simulator, and watch it act."),
     "study": ("study", "Run many experiments, resumably and in parallel, and report them."),
     "data": ("data", "See, download and verify the paper's data sets."),
 }

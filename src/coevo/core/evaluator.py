@@ -133,7 +133,10 @@ class Evaluator(Protocol):
         ...
 
     def validate(self) -> Array:
-        """Return the validation fitness of X after each replacement since the last call."""
+        """Return the validation fitness of X after each replacement since the last call.
+
+        Where validation is costly, all but the last may be left out as −∞.
+        """
         ...
 
     def memory(self) -> dict[str, Array]:

@@ -43,7 +43,7 @@ from coevo.persistence import model
 from coevo.persistence.checkpoint_hook import Checkpoint
 from coevo.persistence.encoding import read_encoding
 from coevo.training.result import Result
-from coevo.training.run import Problem, run_search
+from coevo.training.run import DataProblem, run_search
 from coevo.training.scorers import resolve_metric
 
 Fitness = str | Metric | Callable[..., Any]
@@ -256,7 +256,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     def _run(
         self,
         training: Training,
-        problem: Problem,
+        problem: DataProblem,
         settings: Settings,
         hooks: Sequence[Hook | Callback],
     ) -> Result:
@@ -336,7 +336,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         check_integer("random_state", state, 0, maximum=None)
         return int(state)
 
-    def _settings(self, problem: Problem, **changes: Any) -> Settings:
+    def _settings(self, problem: DataProblem, **changes: Any) -> Settings:
         """Return the arguments as settings of a search for this problem."""
         same = {f.name: getattr(self, f.name) for f in fields(Settings) if f.name != "seed"}
         if not is_auto(self.fitness):
@@ -351,9 +351,11 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     def _begin(self, data: Given, rows: Array | None = None) -> Training:
         return Training.begin(data, self.scale_inputs, self.max_categories, rows)
 
-    def _pose(self, training: Training, data: Data, validation: Data, **further: Any) -> Problem:
+    def _pose(
+        self, training: Training, data: Data, validation: Data, **further: Any
+    ) -> DataProblem:
         """Return the problem as the search sees it, with scaled instances."""
-        return Problem(
+        return DataProblem(
             training=data,
             validation=validation,
             responses=self._responses(training),

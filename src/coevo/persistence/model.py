@@ -49,8 +49,9 @@ _CONTENT = {
     "fitness": (dict, type(None)),
     "preprocessing": (dict, type(None)),
     "labels": (list, type(None)),
+    "policy": (dict, type(None)),
 }
-_SINCE_VERSION = {"preprocessing": 2, "labels": 3}
+_SINCE_VERSION = {"preprocessing": 2, "labels": 3, "policy": 3}
 
 
 class ModelError(FileFormatError):
@@ -76,6 +77,9 @@ class Model:
     preprocessing
         How the columns of a table become the network's inputs, as JSON values, if the model was
         trained on a table or by an estimator; see `coevo.persistence.encoding`.
+    policy
+        What inputs and outputs mean in an environment, as JSON values, if the network is a policy;
+        see `coevo.policies.policy`.
     coevo_version
         The version that saved it.
     labels
@@ -88,6 +92,7 @@ class Model:
     settings: dict[str, Any] | None = None
     fitness: dict[str, float] | None = None
     preprocessing: dict[str, Any] | None = None
+    policy: dict[str, Any] | None = None
     coevo_version: str = field(default_factory=lambda: __version__)
     labels: tuple[str, ...] | None = None
 
@@ -125,6 +130,7 @@ def save(
     fitness: Mapping[str, float] | None = None,
     preprocessing: Mapping[str, Any] | None = None,
     labels: Sequence[str] | None = None,
+    policy: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a network to a model file, atomically.
 
@@ -146,6 +152,8 @@ def save(
         How the columns of a table become its inputs, as JSON values.
     labels
         The name of each output's label, if an instance may have several.
+    policy
+        What inputs and outputs mean in an environment, as JSON values.
     """
     if not isinstance(network, Network):
         raise TypeError(f"network must be a coevo.Network, got {type(network).__name__}")
@@ -168,6 +176,7 @@ def save(
         "fitness": None if fitness is None else {str(k): float(v) for k, v in fitness.items()},
         "preprocessing": preprocessing,
         "labels": None if labels is None else [str(label) for label in labels],
+        "policy": policy,
     }
     text = json.dumps(content)
     try:
@@ -319,6 +328,7 @@ def _read_content(text: str, version: int = FORMAT_VERSION) -> Model:
         content["settings"],
         fitness,
         content["preprocessing"],
+        content["policy"],
         content["coevo_version"],
         labels,
     )

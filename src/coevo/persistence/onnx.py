@@ -167,10 +167,10 @@ class GraphBuilder:
         """Return ONNX's number for a NumPy dtype; texts are objects."""
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
-    def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
-        """Add a node and return the name of its output."""
-        self.nodes.append(self._onnx.helper.make_node(operator, inputs, [output], **attributes))
-        return output
+    def add(self, operator: str, inputs: list[str], *outputs: str, **attributes: Any) -> str:
+        """Add a node and return the name of its first output."""
+        self.nodes.append(self._onnx.helper.make_node(operator, inputs, outputs, **attributes))
+        return outputs[0]
 
     def add_constant(self, name: str, values: Array) -> str:
         """Add a constant and return its name."""
@@ -181,6 +181,10 @@ class GraphBuilder:
     def declare_input(self, name: str, tensor_type: int, *shape: int) -> None:
         """Declare an input of shape (n_instances, *shape)."""
         self._inputs.append(self._declare(name, tensor_type, *shape))
+
+    def declare_output(self, name: str, tensor_type: int, *shape: int) -> None:
+        """Declare an output of shape (n_instances, *shape)."""
+        self._outputs.append(self._declare(name, tensor_type, *shape))
 
     def add_network(self, network: Network, input_name: str, output_name: str) -> None:
         """Add the layers of a network, from its inputs to its logits."""

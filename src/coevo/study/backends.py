@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import os
 import signal
-import threading
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from coevo._validation import check_integer
 from coevo.diagnostics.environment import available_cores
+from coevo.runtime.processes import sigint_blocked, start_pool
 from coevo.study.run import Failure, Outcome, Run
 from coevo.study.worker import attempt
 
@@ -91,13 +88,13 @@ class Processes:
         # Not at the top of the module: the command line should start fast.
         from joblib.externals.loky import BrokenProcessPool  # noqa: PLC0415
 
-        idle = [_start_pool() for _ in range(self.n_workers)]
+        idle = [start_pool(1) for _ in range(self.n_workers)]
         busy: dict[Future[Any], tuple[Run, Any]] = {}
         try:
             while True:
                 while idle and (task := claim()) is not None:
                     pool = idle.pop()
-                    with _sigint_blocked():  # the new process inherits the signal mask
+                    with sigint_blocked():  # the new process inherits the signal mask
                         future = pool.submit(_attempt, *task, self._n_threads)
                     busy[future] = task[0], pool
                 if not busy:
@@ -107,7 +104,7 @@ class Processes:
                     try:
                         result = future.result()
                     except BrokenProcessPool:
-                        pool, result = _start_pool(), None
+                        pool, result = start_pool(1), None
                     idle.append(pool)
                     yield run, result
         except KeyboardInterrupt:
@@ -120,52 +117,6 @@ class Processes:
 
     def close(self) -> None:
         """Nothing is held between calls."""
-
-
-def _start_pool() -> Any:
-    from joblib.externals.loky import ProcessPoolExecutor  # noqa: PLC0415
-
-    return ProcessPoolExecutor(1, initializer=_prepare_worker, initargs=(os.getpid(),))
-
-
-@contextmanager
-def _sigint_blocked() -> Iterator[None]:
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
-
-
-def _prepare_worker(parent: int) -> None:
-    """Ignore Ctrl-C between runs, and end this process soon after its parent.
-
-    The parent may be killed at any time, also before this process begins its first run.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-    def watch() -> None:
-        _wait_for_end(parent)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="coevo-watch-parent", daemon=True).start()
-
-
-def _wait_for_end(parent: int) -> None:
-    """Return when this process's parent has ended."""
-    if os.name == "nt":  # there os.getppid() goes on naming a parent that has ended
-        winapi = importlib.import_module("_winapi")
-        with suppress(OSError):  # it has ended already
-            handle = winapi.OpenProcess(winapi.SYNCHRONIZE, False, parent)
-            winapi.WaitForSingleObject(handle, winapi.INFINITE)
-        return
-    while os.getppid() == parent:
-        time.sleep(0.5)
 
 
 def _attempt(run: Run, checkpoint: Path | None, n_threads: int) -> Outcome | Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from typing import Annotated, Any
 
@@ -63,12 +63,27 @@ def describe() -> dict[str, str]:
     return texts
 
 
-def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command an option for each setting; it gets those that were used as `settings`."""
+def with_settings(
+    command: Callable[..., Any],
+    defaults: Mapping[str, Any] | None = None,
+    left_out: Sequence[str] = (),
+) -> Callable[..., Any]:
+    """Give a command an option for each setting; it gets those that were used as `settings`.
+
+    Parameters
+    ----------
+    command
+        Has a parameter `settings`.
+    defaults
+        What the help calls a default instead of that of `Settings`.
+    left_out
+        Settings without an option.
+    """
+    offered = {name: field for name, field in FIELDS.items() if name not in left_out}
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> Any:
-        chosen = {name: given.pop(name) for name in FIELDS}
+        chosen = {name: given.pop(name) for name in offered}
         return command(
             **given,
             settings={
@@ -79,16 +94,17 @@ def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(command, eval_str=True)
     own = [p for p in signature.parameters.values() if p.name != "settings"]
     texts = describe()
-    further = [_parameter(field, texts[name]) for name, field in FIELDS.items()]
+    shown = {name: field.default for name, field in offered.items()} | dict(defaults or {})
+    further = [_parameter(field, texts[n], shown[n]) for n, field in offered.items()]
     wrapped.__signature__ = signature.replace(parameters=[*own, *further])  # type: ignore[attr-defined]
     wrapped.__annotations__ = {p.name: p.annotation for p in (*own, *further)}
     return wrapped
 
 
-def _parameter(field: Field[Any], text: str) -> inspect.Parameter:
-    """Return the parameter that typer makes an option of."""
+def _parameter(field: Field[Any], text: str, value: Any) -> inspect.Parameter:
+    """Return the parameter that typer makes an option of, with a value as its default."""
     dashed = field.name.replace("_", "-")
-    default = _show(field.default)
+    default = _show(value)
     common: dict[str, Any] = {
         "help": f"{text} Default: {default}.".replace("[", "\\["),
         "rich_help_panel": "Settings of the search",

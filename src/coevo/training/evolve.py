@@ -18,7 +18,7 @@ from coevo.core.settings import Settings, resolve_names
 from coevo.persistence.checkpoint_hook import Checkpoint
 from coevo.training.data import check_classes, check_numbers
 from coevo.training.result import Result
-from coevo.training.run import Problem, run_search
+from coevo.training.run import DataProblem, run_search
 from coevo.training.variants import with_switches
 
 
@@ -96,14 +96,8 @@ def evolve(
     >>> bool((result.predict(X[1::2]) == y[1::2]).mean() > 0.9)
     True
     """
-    settings = _resolve(settings, variant, changes)
-    hooks = check_callbacks(callbacks)
-    if checkpoint is not None:
-        if not isinstance(checkpoint, Checkpoint):
-            checkpoint = Checkpoint(checkpoint)
-        hooks.append(checkpoint.with_resume(resume))
-    elif resume:
-        raise ValueError("resume=True needs a checkpoint to go on from")
+    settings = resolve_settings(settings, variant, changes)
+    hooks = gather_hooks(callbacks, checkpoint, resume)
     arrays = (X_train, y_train, X_valid, y_valid)
     responses: Responses
     if _find_task(settings.fitness) == "regression":
@@ -112,7 +106,7 @@ def evolve(
     else:
         training, validation, classes = check_classes(*arrays, settings.dtype)
         responses = ClassResponses(classes)
-    problem = Problem(training, validation, responses, initial_network=initial_network)
+    problem = DataProblem(training, validation, responses, initial_network=initial_network)
     return run_search(problem, settings, hooks, engine=engine)
 
 
@@ -122,7 +116,10 @@ def _find_task(fitness: Any) -> str:
     return metric.task if isinstance(metric, Metric) else "classification"
 
 
-def _resolve(settings: Settings | None, variant: str | None, changes: dict[str, Any]) -> Settings:
+def resolve_settings(
+    settings: Settings | None, variant: str | None, changes: dict[str, Any]
+) -> Settings:
+    """Return settings with a variant's switches and single changes; arguments as for `evolve`."""
     if settings is not None and not isinstance(settings, Settings):
         raise TypeError(f"settings must be a coevo.Settings, got {settings!r}")
     if variant is not None:
@@ -132,3 +129,17 @@ def _resolve(settings: Settings | None, variant: str | None, changes: dict[str, 
     nested = {name.partition("__")[0] for name in changes if "__" in name}
     given = {name: getattr(settings, name) for name in nested} | changes
     return replace(settings, **resolve_names(given))
+
+
+def gather_hooks(
+    callbacks: Sequence[Callback | Hook], checkpoint: StrPath | Checkpoint | None, resume: bool
+) -> list[Hook | Callback]:
+    """Return callbacks and checkpoint as hooks of one run; arguments as for `evolve`."""
+    hooks = check_callbacks(callbacks)
+    if checkpoint is not None:
+        if not isinstance(checkpoint, Checkpoint):
+            checkpoint = Checkpoint(checkpoint)
+        hooks.append(checkpoint.with_resume(resume))
+    elif resume:
+        raise ValueError("resume=True needs a checkpoint to go on from")
+    return hooks

@@ -23,23 +23,31 @@ class SearchProgress(Hook):
         # Where the search was at the first call: a resumed one is not faster for its past.
         self._start: tuple[int, float, float | None] | None = None
 
+    unit = "evaluations"
+    """What is counted."""
+
+    def count(self, search: SearchLoop) -> int:
+        """Return how many there have been."""
+        return search.state.evaluations
+
     def after_generation(self, search: SearchLoop) -> None:
         """Show where a search is, after a generation."""
         if self._start is not None and not self._progress.is_due:
             return
         state = search.state
         done = _fraction_done(search)
+        count = self.count(search)
         if self._start is None:
-            self._start = state.evaluations, state.seconds, done
-        evaluations, seconds, done_before = self._start
+            self._start = count, state.seconds, done
+        count_before, seconds, done_before = self._start
         words = [
-            f"{state.evaluations:,} evaluations",
+            f"{count:,} {self.unit}",
             f"gen. {state.generation:,}",
             f"best {state.best_validation:.4g}",
         ]
         taken = state.seconds - seconds
         if taken > 0:
-            words.append(f"{(state.evaluations - evaluations) / taken:,.0f}/s")
+            words.append(f"{(count - count_before) / taken:,.0f}/s")
             if done is not None and done_before is not None and done > done_before:
                 left = taken * (1 - done) / (done - done_before)
                 # A search that no longer improves ends earlier.

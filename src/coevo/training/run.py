@@ -1,13 +1,14 @@
 """One way to run a search: a problem, settings and hooks in, a result out.
 
-`evolve`, the estimators and studies all end here. Settings are resolved once, the genotype is
-decomposed once, the engine is chosen once.
+`evolve`, the estimators, studies and policies all end here. Settings are resolved once, the
+genotype is decomposed once, the engine is chosen once.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -18,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from coevo._typing import Array
 from coevo._validation import check_name
 from coevo.core.assembly import assemble
+from coevo.core.batches import Batches
 from coevo.core.decomposition import Decomposition, decompose
 from coevo.core.evaluator import Data, Evaluator
 from coevo.core.history import Generation
@@ -41,9 +43,75 @@ from coevo.training.thread_choice import ThreadChoice
 _MANY = 20  # generations after which a search should have moved
 
 
+@dataclass(frozen=True, kw_only=True)
+class Problem(ABC):
+    """What a network is evolved for; subclasses say what networks are measured on, and by what.
+
+    Parameters
+    ----------
+    initial_network
+        A network to begin around.
+    previous
+        A search to go on with, on these instances and with its budget granted anew.
+    arguments
+        All that the result depends on, by the names a user knows, for the fingerprint of
+        checkpoints; by default the settings.
+    """
+
+    initial_network: Network | None = None
+    previous: Ongoing | None = None
+    arguments: Mapping[str, Any] | None = None
+
+    @property
+    @abstractmethod
+    def task(self) -> str:
+        """What the library's choices for "auto" depend on; see `Settings.resolved`."""
+
+    @property
+    def classes(self) -> Array | None:
+        """The label of each output, None if outputs are no classes."""
+        return None
+
+    @abstractmethod
+    def find_metric(self, settings: Settings) -> Metric:
+        """Return what is maximised."""
+
+    @abstractmethod
+    def architecture(self, settings: Settings) -> Architecture:
+        """Return the architecture of the networks that are evolved."""
+
+    def check(self, settings: Settings, architecture: Architecture) -> None:  # noqa: B027
+        """Refuse what cannot work, before anything is allocated; by default nothing."""
+
+    @property
+    @abstractmethod
+    def n_instances(self) -> int:
+        """Number of training instances."""
+
+    @abstractmethod
+    def make_evaluator(
+        self,
+        engine: str,
+        settings: Settings,
+        architecture: Architecture,
+        decomposition: Decomposition,
+    ) -> tuple[str, Evaluator]:
+        """Return the name of the engine that serves the search, and the engine."""
+
+    def measure_training(self, evaluator: Evaluator, network: Array, batches: Batches) -> float:
+        """Return the training fitness of the final network (n_genes,), on all instances."""
+        everything = slice(0, evaluator.n_instances)
+        return float(evaluator.evaluate_networks(network[np.newaxis], everything)[0])
+
+    def named_arrays(self) -> dict[str, Array | None]:
+        """Return all arrays that the result depends on, by name."""
+        network = self.initial_network
+        return {"initial network": None if network is None else network.genotype}
+
+
 @dataclass(frozen=True)
-class Problem:
-    """What a network is evolved for; all arrays have been checked.
+class DataProblem(Problem):
+    """Outputs that should match targets; all arrays have been checked.
 
     Parameters
     ----------
@@ -53,22 +121,16 @@ class Problem:
         Turns outputs into labels, probabilities or numbers, for metrics that want these.
     validation_fitness
         Another metric for the validation set, None for the same; as for `Settings.fitness`.
-    initial_network
-        A network to begin around.
-    previous
-        A search to go on with, on these instances and with its budget granted anew.
-    arguments, arrays
-        All that the result depends on, by the names a user knows, for the fingerprint of
-        checkpoints; by default the settings and the data.
+    arrays
+        The arrays that the result depends on, by the names a user knows; by default the data.
+    initial_network, previous, arguments
+        As for `Problem`.
     """
 
     training: Data
     validation: Data
     responses: Responses
     validation_fitness: Any = None
-    initial_network: Network | None = None
-    previous: Ongoing | None = None
-    arguments: Mapping[str, Any] | None = None
     arrays: Mapping[str, Array | None] | None = None
 
     @property
@@ -82,6 +144,11 @@ class Problem:
         return self.responses.classes if isinstance(self.responses, ClassResponses) else None
 
     @property
+    def n_instances(self) -> int:
+        """Number of training instances."""
+        return len(self.training)
+
+    @property
     def n_outputs(self) -> int:
         """Number of classes, of labels, or of numbers to predict."""
         if isinstance(self.responses, ClassResponses):
@@ -89,19 +156,49 @@ class Problem:
         n_outputs: int = self.training.targets.shape[1]
         return n_outputs
 
+    def find_metric(self, settings: Settings) -> Metric:
+        """Return the settings' metric for these responses."""
+        return self._find(settings.resolved(self.task).fitness, self.training)
+
     def architecture(self, settings: Settings) -> Architecture:
         """Return the architecture of the networks that are evolved."""
         n_inputs = self.training.inputs.shape[1]
         sizes, activation = settings.hidden_layer_sizes, settings.activation
         return Architecture(n_inputs, sizes, self.n_outputs, activation)
 
+    def check(self, settings: Settings, architecture: Architecture) -> None:
+        """Refuse a search that cannot fit into memory."""
+        check_memory(self, settings, architecture)
+
+    def make_evaluator(
+        self,
+        engine: str,
+        settings: Settings,
+        architecture: Architecture,
+        decomposition: Decomposition,
+    ) -> tuple[str, Evaluator]:
+        """Return one of `ENGINES`, or of `SMOOTHING_ENGINES`."""
+        engine = choose_engine(engine, architecture, decomposition)
+        engines = SMOOTHING_ENGINES if isinstance(settings.strategy, Smoothing) else ENGINES
+        check_name("engine", engine, engines)
+        training, validation = self.training, self.validation
+        if training.weights is None and validation.weights is not None:
+            # An engine that sees no weights in training does not look for any in validation.
+            training = replace(training, weights=np.ones(len(training)))
+        parts = (architecture, decomposition)
+        evaluator = engines[engine](*parts, settings.fitness, training, validation)
+        if self.validation_fitness is None:
+            return engine, evaluator
+        has_weights = validation.weights is not None
+        other = resolve_metric(
+            self.validation_fitness, self.responses, has_weights, "validation_fitness"
+        )
+        validator = BatchedEvaluator(*parts, other, validation, validation)
+        return engine, TwoMetricEvaluator(evaluator, validator, decomposition)
+
     def named_arrays(self) -> dict[str, Array | None]:
         """Return all arrays that the result depends on, by name."""
-        network = self.initial_network
-        further = {
-            "classes": self.classes,
-            "initial network": None if network is None else network.genotype,
-        }
+        further = {"classes": self.classes} | super().named_arrays()
         if self.arrays is not None:
             return {**self.arrays, **further}
         data = {"training": self.training, "validation": self.validation}
@@ -111,6 +208,9 @@ class Problem:
             for field in fields(instances)
         }
         return arrays | further
+
+    def _find(self, fitness: Any, data: Data) -> Metric:
+        return resolve_metric(fitness, self.responses, data.weights is not None)
 
 
 @dataclass(frozen=True)
@@ -134,31 +234,29 @@ def run_search(
     Parameters
     ----------
     problem
-        The data, and what else the network is evolved for.
+        What the network is evolved for.
     settings
         How to search and when to stop.
     hooks
         What follows the run: checkpoints, progress, callbacks.
     engine
-        delta, batched, reference, or "auto" for the fastest that serves the decomposition.
+        For data: delta, batched, reference, or "auto" for the fastest that serves the
+        decomposition.
     """
     followers = [as_hook(hook) for hook in hooks]
-    metric = _find_metric(problem, settings.resolved(problem.task).fitness, problem.training)
+    metric = problem.find_metric(settings)
     settings = replace(settings, fitness=metric)
     if not any(hook.may_stop for hook in followers):
         settings.check_end()
     architecture = problem.architecture(settings)
     # What depends on the budget is left out: a resumed run may have another one.
     arguments = problem.arguments or plain_settings(settings.resolved(problem.task))
-    size = ProblemSize(len(problem.training), architecture.n_inputs, architecture.n_neurons)
+    size = ProblemSize(problem.n_instances, architecture.n_inputs, architecture.n_neurons)
     settings = settings.resolved(problem.task, size)
-    check_memory(problem, settings, architecture)
+    problem.check(settings, architecture)
     genotype = _check_initial_network(problem, architecture)
     decomposition = decompose(settings.decomposition, architecture)
-    engine = choose_engine(engine, architecture, decomposition)
-    engines = SMOOTHING_ENGINES if isinstance(settings.strategy, Smoothing) else ENGINES
-    check_name("engine", engine, engines)
-    evaluator = _make_evaluator(problem, metric, engines[engine], architecture, decomposition)
+    engine, evaluator = problem.make_evaluator(engine, settings, architecture, decomposition)
     state = None
     if problem.previous is not None:
         state = _check_previous(problem.previous, architecture, decomposition, settings)
@@ -189,12 +287,11 @@ def run_search(
         if problem.previous is None:  # what went before was measured on other instances
             _warn_if_it_never_moved(state)
         best = state.best_network.copy()
-        everything = slice(0, len(problem.training))
-        train_fitness = evaluator.evaluate_networks(best[np.newaxis], everything)[0]
+        train_fitness = problem.measure_training(evaluator, best, state.batches)
     return Result(
         network=Network(architecture, best),
         classes=problem.classes,
-        train_fitness=float(train_fitness),
+        train_fitness=train_fitness,
         validation_fitness=state.best_validation,
         history=state.history,
         stop_reason=stop_reason,
@@ -218,7 +315,7 @@ def _warn_if_it_never_moved(state: SearchState) -> None:
         )
 
 
-def check_memory(problem: Problem, settings: Settings, architecture: Architecture) -> None:
+def check_memory(problem: DataProblem, settings: Settings, architecture: Architecture) -> None:
     """Refuse a search that cannot fit into memory, before anything is allocated.
 
     Counted are the subpopulations with their trials and random draws, the networks of the initial
@@ -246,10 +343,6 @@ def check_memory(problem: Problem, settings: Settings, architecture: Architectur
         )
 
 
-def _find_metric(problem: Problem, fitness: Any, data: Data) -> Metric:
-    return resolve_metric(fitness, problem.responses, data.weights is not None)
-
-
 def _check_initial_network(problem: Problem, architecture: Architecture) -> Array | None:
     """Return the genotype to begin around, if there is one and it has the right shape."""
     network = problem.initial_network
@@ -271,29 +364,6 @@ def _check_initial_network(problem: Problem, architecture: Architecture) -> Arra
             f"initial_network must have {architecture.n_genes} finite weights and biases"
         )
     return network.genotype
-
-
-def _make_evaluator(
-    problem: Problem,
-    metric: Metric,
-    engine: Callable[..., Evaluator],
-    architecture: Architecture,
-    decomposition: Decomposition,
-) -> Evaluator:
-    training, validation = problem.training, problem.validation
-    if training.weights is None and validation.weights is not None:
-        # An engine that sees no weights in training does not look for any in validation.
-        training = replace(training, weights=np.ones(len(training)))
-    parts = (architecture, decomposition)
-    evaluator = engine(*parts, metric, training, validation)
-    if problem.validation_fitness is None:
-        return evaluator
-    has_weights = validation.weights is not None
-    other = resolve_metric(
-        problem.validation_fitness, problem.responses, has_weights, "validation_fitness"
-    )
-    validator = BatchedEvaluator(*parts, other, validation, validation)
-    return TwoMetricEvaluator(evaluator, validator, decomposition)
 
 
 # -------------------------------------------------------------------------------------- going on

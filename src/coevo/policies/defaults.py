@@ -1,0 +1,41 @@
+"""The defaults of black boxes, which are not those of `Settings`; docs/howto/policy.md has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coevo.core.settings import Settings
+from coevo.core.smoothing import is_auto
+from coevo.training.variants import VARIANTS
+
+DEFAULTS: dict[str, Any] = {
+    "hidden_layer_sizes": (8,),
+    "decomposition": "layer",
+    "strategy": "rand/1",
+    "extensions": (),
+    "batch_size": 1,
+    "population_size": 10,
+    "scale_factor": 0.5,
+    "crossover_rate": 0.5,
+    "initial_range": 1.0,
+    "scale_initial_range": True,
+    "representative": "best",
+    "sampling_rounds": 5,
+    "max_evaluations": 20_000,
+}
+"""What black boxes have instead of the defaults of `Settings`, and instead of "auto"."""
+
+
+def complete(
+    settings: Settings | None, variant: str | None, changes: dict[str, Any]
+) -> dict[str, Any]:
+    """Return changes to settings, with the defaults of black boxes for what is not given.
+
+    Settings that are given as an object are complete but for "auto". A variant has switches of its
+    own.
+    """
+    if settings is None:
+        switches = VARIANTS.get(variant or "", {})
+        return {n: value for n, value in DEFAULTS.items() if n not in switches} | changes
+    autos = {n: DEFAULTS[n] for n in DEFAULTS if is_auto(getattr(settings, n, None))}
+    return autos | changes

@@ -1,0 +1,21 @@
+"""Shows how an evolution of policies goes: steps, the best return, steps a second."""
+
+from __future__ import annotations
+
+from coevo.core.loop import SearchLoop
+from coevo.policies.evaluator import SourceEvaluator
+from coevo.policies.simulation import EpisodeSource
+from coevo.training.progress import SearchProgress
+
+
+class PolicyProgress(SearchProgress):
+    """Counts steps of the environment; the best fitness is a mean return."""
+
+    unit = "steps"
+
+    def count(self, search: SearchLoop) -> int:
+        """Return the steps of all episodes so far."""
+        evaluator = search.evaluator
+        assert isinstance(evaluator, SourceEvaluator)
+        assert isinstance(evaluator.source, EpisodeSource)
+        return evaluator.source.n_steps
