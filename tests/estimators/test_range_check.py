@@ -112,3 +112,13 @@ def test_a_stream_widens_the_ranges(warned, rng):
     assert len(warned(stream.predict, X * 9)) == 1
     stream.partial_fit(X * 9, y)
     assert warned(stream.predict, X * 9) == []
+
+
+def test_a_few_of_many_columns_are_not_told(rng, warned):
+    X = rng.uniform(size=(60, 100))
+    classifier = CoevoClassifier(**QUICK).fit(X, X[:, 0] > 0.5)
+    far = X.copy()
+    far[0, :2] = 9
+    assert warned(classifier.predict, far) == []
+    far[0, 2] = 9
+    assert len(warned(classifier.predict, far)) == 1

@@ -13,6 +13,7 @@ from coevo.persistence.encoding import MISSING, Encoding
 _MOST = 3  # columns that a warning names
 
 
+_FEW = 0.02  # of the columns: among hundreds, some are nearly constant in any sample
 _FAR = 3.0  # widths of a range beyond its ends; counts often exceed what a sample had
 
 
@@ -24,7 +25,7 @@ class RangeCheck:
     """Looks for numbers far outside the range they had in training.
 
     Far is further beyond the range than three times its width. A column that was constant in
-    training is not looked at: the network ignores it.
+    training is not looked at: the network ignores it. Nor is it told of up to 2 % of the columns.
 
     Parameters
     ----------
@@ -52,6 +53,7 @@ class RangeCheck:
             width = high - low
             reach = _FAR * width
             is_far = (width > 0) & ((self._least < low - reach) | (self._most > high + reach))
+        is_far &= is_far.sum() > _FEW * len(is_far)
         indicated = set(self._encoding.indicators)
         for k, name in enumerate(self._encoding.medians):
             if is_far[k]:
