@@ -73,6 +73,7 @@ defaults ablation ties ranges: %: $(VENV)/.dev
 	$(BIN)/coevo study report benchmarks/plans/$@.toml --store out/$@.sqlite --output out/$@
 	if [ $@ = ablation ]; then $(BIN)/python benchmarks/ablation.py; \
 	    else cp out/$@/tables.md benchmarks/results/$@.md; fi
+	if [ $@ = defaults ]; then $(BIN)/python benchmarks/defaults.py; fi
 
 # Ten minutes of evolution on MNIST beside backpropagation, a quarter of an hour in all.
 mnist: $(VENV)/.dev
