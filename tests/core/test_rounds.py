@@ -12,9 +12,10 @@ def begin():
 
     def make(n_tries=2, decay=1.0, **limits):
         array = np.zeros(3)
-        memory = Rounds.begin([array], decay, Clock(0, 0, 0))
         none = {"evaluations": np.inf, "generations": np.inf, "seconds": np.inf}
-        return Rounds(memory, [array], Clock(**none | limits), n_tries), array
+        granted = Clock(**none | limits)
+        memory = Rounds.begin([array], decay, Clock(0, 0, 0), granted)
+        return Rounds(memory, [array], granted, n_tries), array
 
     return make
 
@@ -27,18 +28,18 @@ def test_the_better_try_is_kept_with_its_decay(begin):
     rounds, array = begin()
     assert rounds.decay == 2
     array[:] = 5
-    rounds.end_try(-0.3, -0.3, at(LENGTH))
+    rounds.end_try(-0.3, -0.3, -1.0, at(LENGTH))
     assert not array.any()  # the second try has the same start
     assert rounds.decay == 0.5
     array[:] = 7
-    rounds.end_try(-0.4, -0.3, at(2 * LENGTH))
+    rounds.end_try(-0.4, -0.3, -1.0, at(2 * LENGTH))
     assert (array == 5).all()
     assert rounds.decay == 4
     assert rounds.length == 2 * LENGTH
-    rounds.end_try(-0.2, -0.2, at(4 * LENGTH))
+    rounds.end_try(-0.2, -0.2, -1.0, at(4 * LENGTH))
     assert (array == 5).all()
     array[:] = 9
-    rounds.end_try(-0.1, -0.1, at(6 * LENGTH))
+    rounds.end_try(-0.1, -0.1, -1.0, at(6 * LENGTH))
     assert (array == 9).all()
     assert rounds.decay == 2  # of the next round's first try
 
@@ -46,7 +47,7 @@ def test_the_better_try_is_kept_with_its_decay(begin):
 def test_one_try_keeps_the_decay(begin):
     rounds, array = begin(n_tries=1, decay=0.3)
     array[:] = 5
-    rounds.end_try(-0.3, -0.3, at(LENGTH))
+    rounds.end_try(-0.3, -0.3, -1.0, at(LENGTH))
     assert (array == 5).all()
     assert rounds.decay == 0.3
 
@@ -57,7 +58,7 @@ def test_the_rate_falls_to_nothing_in_each_try(begin):
     assert rounds.share_left(at(LENGTH // 4)) == 0.75
     assert not rounds.is_over(at(LENGTH - 1))
     assert rounds.is_over(at(LENGTH))
-    rounds.end_try(-0.3, -0.3, at(LENGTH))
+    rounds.end_try(-0.3, -0.3, -1.0, at(LENGTH))
     assert rounds.share_left(at(LENGTH)) == 1
 
 
@@ -67,8 +68,8 @@ def test_the_last_round_takes_what_is_left_of_the_budget(begin, limit):
     rounds, _ = begin(**{limit: getattr(end, limit)})
     rounds.plan(at(0), Clock(10, 1, 0.1))
     assert not rounds.is_last
-    rounds.end_try(-0.3, -0.3, at(LENGTH))
-    rounds.end_try(-0.4, -0.3, at(2 * LENGTH))
+    rounds.end_try(-0.3, -0.3, -1.0, at(LENGTH))
+    rounds.end_try(-0.4, -0.3, -1.0, at(2 * LENGTH))
     assert rounds.is_last
     assert rounds.decay == 2  # of the better try, no longer tried
     assert rounds.share_left(at(3 * LENGTH)) == pytest.approx(0.75)
@@ -92,6 +93,7 @@ def test_a_small_budget_is_one_round(begin):
         ([0.5, 0.9, 0.9, 0.902], False),
         ([5.0, 9.0, 9.0, 9.0], True),
         ([5.0, 9.0, 9.0, 9.001], False),  # a profit, whose best is not known
+        ([0.001, 0.002, 0.0021, 0.0022], False),  # one of small figures
     ],
 )
 def test_two_rounds_without_gain_are_rest(begin, best, rests):
@@ -100,5 +102,14 @@ def test_two_rounds_without_gain_are_rest(begin, best, rests):
     for fitness in best:
         assert not rounds.is_at_rest
         generation += rounds.length
-        rounds.end_try(fitness, fitness, at(generation))
+        rounds.end_try(fitness, fitness, best[0], at(generation))
     assert rounds.is_at_rest == rests
+
+
+def test_a_try_that_overflowed_is_not_kept(begin):
+    rounds, array = begin()
+    array[:] = 5
+    rounds.end_try(-0.3, -0.3, -1.0, at(LENGTH))
+    array[:] = 7
+    rounds.end_try(float("nan"), -0.3, -1.0, at(2 * LENGTH))
+    assert (array == 5).all()

@@ -12,6 +12,7 @@ from coevo.core.evaluator import Data
 from coevo.core.metrics import FBeta, Matthews, find_metric
 from coevo.core.network import Architecture
 from coevo.core.settings import ProblemSize, Settings
+from coevo.core.smoothed_search import SmoothedSearch
 from coevo.engines.reference import ReferenceEvaluator
 from coevo.engines.smoothed import SmoothedEvaluator
 from coevo.engines.smoothed_reference import SmoothedReference
@@ -186,10 +187,33 @@ def test_validation_has_its_share_and_the_last_word(begin):
     assert times == [0, 34, 68, 70]
 
 
-def test_patience_is_not_outlasted_by_the_wait_for_validation(begin):
+def test_patience_is_looked_at_when_a_try_ends(begin):
     search = begin(max_generations=None, patience=5, strategy__rate=1e-12)
     assert search.run() == "patience"
-    assert search.state.generation >= 5
+    assert search.state.generation % 500 == 0
+    search = begin(patience=5, strategy__rate=1e-12, strategy__schedule="constant")
+    assert search.run() == "patience"
+    assert search.state.generation == 5
+
+
+def test_the_last_network_is_validated_also_if_a_callback_ends_the_run(rings):
+    result = evolve(
+        *rings, hidden_layer_sizes=(6,), strategy="smoothing", seed=1, batch_size=20,
+        callbacks=[lambda search: search.state.generation == 20],
+    )  # fmt: skip
+    history = result.history.columns()["validation_fitness"]
+    assert (history == history[0]).all()  # the 34th generation would have been the first look
+    assert result.validation_fitness > history[0]
+
+
+def test_a_larger_budget_begins_new_rounds(begin):
+    search = begin(max_generations=40)
+    search.run()
+    assert search._rounds.is_last
+    settings = replace(search.settings, max_generations=10_000)
+    again = SmoothedSearch(search.evaluator, search.decomposition, settings, search.state)
+    assert not again._rounds.is_last
+    assert again._find_share_of_rate() == 1
 
 
 @pytest.mark.parametrize(

@@ -98,3 +98,21 @@ def test_begins_with_a_given_network(make_data):
     assert again.history_["validation_fitness"][0] == pytest.approx(
         first.validation_fitness_, rel=1e-3
     )
+
+
+def test_a_stream_goes_on_with_the_network_of_a_fit(make_data):
+    X, y = make_data(CoevoClassifier)
+    still = QUICK | {"strategy": Smoothing(rate=1e-9), "max_evaluations": 500}
+    classifier = CoevoClassifier(**still).fit(X, y)
+    before = classifier._training.ongoing.state.global_solution.copy()
+    classifier.partial_fit(0.2 * X[:20], y[:20])  # its inputs have other moments
+    after = classifier._training.ongoing.state.global_solution
+    np.testing.assert_allclose(after, before, atol=1e-4)
+
+
+def test_a_streams_rate_follows_no_budget(make_data):
+    X, y = make_data(CoevoClassifier)
+    for n_generations in (1, 30):
+        classifier = CoevoClassifier(**QUICK, generations_per_batch=n_generations)
+        classifier.partial_fit(X, y, classes=np.unique(y))
+        assert classifier.settings_.strategy.rate == (0.02, 0.04)

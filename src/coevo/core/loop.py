@@ -50,6 +50,8 @@ class SearchLoop(ABC):
         self.evaluator = evaluator
         self.decomposition = decomposition
         self.settings = settings
+        self.first_settings = settings
+        """As they were at the start; extensions may change `settings`."""
         self.state = state
         self.callbacks = tuple(callbacks)
         self.stop_reason: StopReason | None = None
@@ -138,9 +140,16 @@ class SearchLoop(ABC):
         part()
         self.state.seconds += clock() - self._began
 
+    def settle(self) -> None:  # noqa: B027 - subclasses may
+        """Called after the run, for what must not go into checkpoints; does nothing by default."""
+
+    def _find_last_gain(self) -> int:
+        """Return the generation from which patience counts."""
+        return self.state.best_generation
+
     def _is_over(self) -> bool:
         state = self.state
         self.stop_reason = self.stop_reason or reached_criterion(
-            self.settings, state.history.latest, state.best_generation
+            self.settings, state.history.latest, self._find_last_gain()
         )
         return self.stop_reason is not None

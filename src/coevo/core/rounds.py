@@ -33,7 +33,7 @@ FACTOR = 2.0
 """How much stronger and weaker than before the weight decay of the two tries is."""
 _ROOM = {1: 2.5, 2: 5.0}  # lengths of a round for which a budget must have room, by tries
 _LEAST_GAIN = 0.01
-_MEASURED = 30  # generations after which their seconds are known
+_MEASURED = (3, 10, 30)  # generations after which their seconds are known, better and better
 
 
 class Clock(NamedTuple):
@@ -73,13 +73,14 @@ class Rounds:
         self._n_tries = n_tries
 
     @staticmethod
-    def begin(arrays: Sequence[Array], decay: float, now: Clock) -> Memory:
-        """Return the memory of a sequence that begins now."""
+    def begin(arrays: Sequence[Array], decay: float, now: Clock, limits: Clock) -> Memory:
+        """Return the memory of a sequence that begins now, with a budget."""
         starts = {f"start_{k}": array.copy() for k, array in enumerate(arrays)}
         others = {f"other_{k}": np.zeros_like(array) for k, array in enumerate(arrays)}
         return {
             "round": np.zeros(4, dtype=np.int64),  # number, try, is the last, has come to rest
             "began": np.array(now, dtype=float),  # of this try
+            "limits": np.array(limits, dtype=float),
             "decay": np.array([decay]),  # of the round before
             "other_fitness": np.zeros(1),  # of the first try
             "gained": np.full(2, -np.inf),  # best fitness after the last round, and before it
@@ -91,6 +92,11 @@ class Rounds:
     def length(self) -> int:
         """Generations of this round."""
         return int(LENGTH * 2 ** int(self._memory["round"][0]))
+
+    @property
+    def has_its_limits(self) -> bool:
+        """Whether the budget is the one that the rounds were planned for."""
+        return bool((self._memory["limits"] == self._limits).all())
 
     @property
     def is_last(self) -> bool:
@@ -128,22 +134,24 @@ class Rounds:
         """Say whether it is time to plan again because seconds are known now."""
         number, attempt = self._memory["round"][:2]
         n_generations = now.generations - self._memory["began"][1]
-        return bool(number == 0 and attempt == 0 and n_generations == _MEASURED)
+        return bool(number == 0 and attempt == 0 and n_generations in _MEASURED)
 
     def is_over(self, now: Clock) -> bool:
         """Say whether this try has had its moves."""
         n_generations = now.generations - self._memory["began"][1]
         return not self.is_last and bool(n_generations >= self.length)
 
-    def end_try(self, fitness: float, best_fitness: float, now: Clock) -> None:
+    def end_try(
+        self, fitness: float, best_fitness: float, first_fitness: float, now: Clock
+    ) -> None:
         """Go on to the next try or round; the arrays may be put back.
 
         Parameters
         ----------
         fitness
             Validation fitness at the end of this try.
-        best_fitness
-            The best there has been.
+        best_fitness, first_fitness
+            The best there has been, and that of the first network.
         now
             What has been spent.
         """
@@ -152,18 +160,18 @@ class Rounds:
         memory["began"][:] = now
         if self._n_tries == 2 and memory["round"][1] == 0:
             self._copy("other", into_memory=True)
-            memory["other_fitness"][0] = fitness
+            memory["other_fitness"][0] = -math.inf if math.isnan(fitness) else fitness
             self._copy("start", into_memory=False)
             memory["round"][1] = 1
             return
         if self._n_tries == 2:
-            is_first_better = bool(memory["other_fitness"][0] >= fitness)
+            is_first_better = math.isnan(fitness) or bool(memory["other_fitness"][0] >= fitness)
             if is_first_better:
                 self._copy("other", into_memory=False)
             memory["decay"] *= FACTOR if is_first_better else 1 / FACTOR
         gained, before = memory["gained"]
-        has_rested = best_fitness - before <= _LEAST_GAIN * _left_to_gain(best_fitness)
-        memory["round"][3] = has_rested
+        to_gain = min(_left_to_gain(best_fitness), best_fitness - first_fitness)
+        memory["round"][3] = best_fitness - before <= _LEAST_GAIN * to_gain
         memory["gained"][:] = best_fitness, gained
         memory["round"][:2] = memory["round"][0] + 1, 0
         self._copy("start", into_memory=True)

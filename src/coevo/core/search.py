@@ -287,8 +287,9 @@ class Search(SearchLoop):
         size = subpopulations[0].shape[1]
         state.subpopulations = subpopulations
         state.fitness = np.zeros((len(self.decomposition), size))
-        self.measure_in_place(state.batches[state.batches.position - 1])
-        state.champions[:] = state.fitness.argmax(axis=1)
+        self.measure_in_place(state.batches[max(0, state.batches.position - 1)])
+        # The first individual is X's own where individuals represent; selection moves on from it.
+        state.champions[:] = 0
         self.forget()
         self._plan_turns()
 

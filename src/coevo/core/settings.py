@@ -297,6 +297,11 @@ class Settings:
                     "max_generations"
                 )
             if isinstance(extension, PopulationReduction):
+                if any(isinstance(other, Revival) for other in self.known_extensions):
+                    raise ValueError(
+                        "extensions holds population_reduction and revival: the one lets NP fall, "
+                        "the other lets it grow"
+                    )
                 self._check_population_size("final_size", extension.final_size)
                 size = _POPULATION_SIZE if is_auto(self.population_size) else self.population_size
                 if extension.final_size > int(size):

@@ -27,6 +27,7 @@ from coevo.core.adam import Neurons
 from coevo.core.decomposition import Decomposition
 from coevo.core.evaluator import SmoothingEvaluator
 from coevo.core.extensions.base import Memory
+from coevo.core.history import Generation
 from coevo.core.loop import Callback, SearchLoop
 from coevo.core.metrics import ErrorMetric, SquaredError, find_metric
 from coevo.core.rounds import Clock, Rounds
@@ -88,14 +89,19 @@ class SmoothedSearch(SearchLoop):
             np.broadcast_to(settings.strategy.list_by_layer(name), n_layers).astype(float)
             for name in ("width", "rate")
         )
+        self._has_ended_try = False
+        self._validated = -1
         self._means = self._join_means()
         self._memory = self._take_over_memory()
         self._layers = self._lay_out()
         self._rounds: Rounds | None = None
         if self._strategy.schedule == "rounds":
-            n_tries = 2 if self._strategy.adapt_decay and evaluator.validates_apart else 1
+            tries = self._strategy.adapt_decay and float(self._strategy.weight_decay) > 0
+            n_tries = 2 if tries and evaluator.validates_apart else 1
             limits = Clock.limits(settings)
             self._rounds = Rounds(self._memory, self._moved_arrays(self._memory), limits, n_tries)
+            if state.evaluations > 0 and not self._rounds.has_its_limits:
+                self._begin_rounds()  # another budget was granted
 
     # ----------------------------------------------------------------------------- generations
 
@@ -128,7 +134,7 @@ class SmoothedSearch(SearchLoop):
         validation = self._go_through_rounds()
         if validation is None:
             validation = latest.validation_fitness
-            is_last = reached_criterion(self.settings, latest, state.best_generation) is not None
+            is_last = reached_criterion(self.settings, latest, self._find_last_gain()) is not None
             if is_last or state.generation % self._validation_interval == 0:
                 validation = self._validate()
         self._record(validation, fitness, latest.seconds)
@@ -162,17 +168,30 @@ class SmoothedSearch(SearchLoop):
         if rounds is None:
             return None
         if rounds.wants_measured_plan(now):
-            first, *_, last = self.state.history.rows[-20:]  # the first ones load kernels
-            seconds = (last[2] - first[2]) / (last[0] - first[0])
-            rounds.plan(now, Clock(self.evaluations_per_generation, 1, seconds))
-        if not rounds.is_over(now):
+            rounds.plan(now, Clock(self.evaluations_per_generation, 1, self._measure_seconds(now)))
+        self._has_ended_try = rounds.is_over(now)
+        if not self._has_ended_try:
             return None
-        validation = self._validate()
-        rounds.end_try(validation, self.state.best_validation, self._clock())
+        validation, state = self._validate(), self.state
+        first_best = state.history.rows[0][Generation._fields.index("best_validation")]
+        rounds.end_try(validation, state.best_validation, first_best, self._clock())
         self._fold()  # another try begins elsewhere
-        if rounds.is_at_rest:
-            self.stop_reason = StopReason.STAGNATION
         return validation
+
+    def _measure_seconds(self, now: Clock) -> float:
+        """Return how long a generation takes, without the first ones, which load kernels."""
+        _, began, began_seconds = self._memory["began"]
+        rows = self.state.history.rows
+        rows = rows[rows[:, 0] >= began + (now.generations - began) // 3]
+        if len(rows) > 1:
+            return float((rows[-1, 2] - rows[0, 2]) / (rows[-1, 0] - rows[0, 0]))
+        return float((now.seconds - began_seconds) / (now.generations - began))
+
+    def _find_last_gain(self) -> int:
+        """Within a try validation fitness may fall before it rises: patience waits for its end."""
+        if self._rounds is None or self._has_ended_try:
+            return self.state.best_generation
+        return self.state.generation
 
     def _clock(self) -> Clock:
         return Clock(self.state.evaluations, self.state.generation, self._seconds())
@@ -202,12 +221,18 @@ class SmoothedSearch(SearchLoop):
         """Measure the global solution on the validation set, and keep it if it is the best."""
         state = self.state
         validation = float(self.evaluator.validate_networks(state.global_solution[np.newaxis])[0])
+        self._validated = state.generation
         if validation > state.best_validation and np.isfinite(state.global_solution).all():
             state.best_validation, state.best_generation = validation, state.generation
             state.best_network[:] = state.global_solution
         return validation
 
     # --------------------------------------------------------------------------- memory and state
+
+    def settle(self) -> None:
+        """Validate the last network, which a callback or Ctrl-C may have left unseen."""
+        if self._validated != self.state.generation:
+            self._validate()
 
     def _remeasure(self) -> None:
         """Begin the rounds anew; directions are always found afresh."""
@@ -217,16 +242,22 @@ class SmoothedSearch(SearchLoop):
         if self._rounds is None:
             return
         decay = float(self._memory["decay"][0])
+        if not self._strategy.adapt_decay:
+            decay = float(self._strategy.weight_decay)
         now = Clock(self.state.evaluations, self.state.generation, self.state.seconds)
-        fresh = Rounds.begin(self._moved_arrays(self._memory), decay, now)
+        fresh = Rounds.begin(
+            self._moved_arrays(self._memory), decay, now, Clock.limits(self.settings)
+        )
         for name, array in fresh.items():
             self._memory[name][...] = array
         self._rounds.plan(now, Clock(self.evaluations_per_generation, 1, 0))
 
     def _is_over(self) -> bool:
+        if super()._is_over():
+            return True
         if self._rounds is not None and self._rounds.is_at_rest:
-            self.stop_reason = self.stop_reason or StopReason.STAGNATION
-        return super()._is_over()
+            self.stop_reason = StopReason.STAGNATION
+        return self.stop_reason is not None
 
     def _join_means(self) -> Array:
         """Return all means as one array; the subpopulations become views of it."""
@@ -249,7 +280,11 @@ class SmoothedSearch(SearchLoop):
         found = state.memories.get(Smoothing.name, {})
         fits = {n: a.shape for n, a in found.items()} == {n: a.shape for n, a in fresh.items()}
         self.has_forgotten = bool(state.memories) and not fits
-        if not fits and self._strategy.standardise:
+        # The means are over inputs as they were standardised first, whatever the schedule was.
+        kept = {n: a for n, a in found.items() if n in fresh and a.shape == fresh[n].shape}
+        if not fits and "centre" in kept and "factor" in kept:
+            fresh |= kept
+        elif not fits and self._strategy.standardise:
             centre, deviation = self._evaluator.find_input_moments()
             size = math.sqrt(float((deviation**2).mean())) or 1.0
             fresh["centre"][:] = centre
@@ -268,7 +303,7 @@ class SmoothedSearch(SearchLoop):
         }
         if self._strategy.schedule == "rounds":
             arrays, decay = self._moved_arrays(memory), float(self._strategy.weight_decay)
-            memory |= Rounds.begin(arrays, decay, Clock(0, 0, 0))
+            memory |= Rounds.begin(arrays, decay, Clock(0, 0, 0), Clock.limits(self.settings))
         return memory
 
     def _lay_out(self) -> list[Neurons]:

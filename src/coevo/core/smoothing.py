@@ -59,7 +59,7 @@ class Smoothing(Component):
     by central differences.
 
     The fitness must be a mean over instances (accuracy, cross_entropy, margin, squared_error,
-    absolute_error, profit) or a function of the confusion matrix (balanced_accuracy, f1, f1_macro,
+    absolute_error) or a function of the confusion matrix (profit, balanced_accuracy, f1, f1_macro,
     matthews), which is taken to first order at the predictions of the batch. Where one class for
     all is nearly as good as a first network, as with f1, that is where it may stay; differential
     evolution finds its way out more often.

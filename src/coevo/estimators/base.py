@@ -20,7 +20,7 @@ from coevo.core.component import Component
 from coevo.core.evaluator import Data
 from coevo.core.hooks import Hook, check_callbacks
 from coevo.core.loop import Callback, SearchLoop
-from coevo.core.metrics import Metric
+from coevo.core.metrics import Metric, find_metric
 from coevo.core.network import Architecture, Network
 from coevo.core.responses import Responses
 from coevo.core.settings import COMPONENTS, DTYPES, MOVED, Settings
@@ -63,6 +63,9 @@ class _KeepSearch(Hook):
         search = self.search
         del self.search
         return search
+
+
+_STREAM_GENERATIONS = 600
 
 
 @dataclass(eq=False, repr=False)
@@ -233,7 +236,8 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             patience=None,
             target_fitness=None,
         )
-        strategy = _for_streams(self._settings(problem), problem.task)
+        n_inputs = problem.training.inputs.shape[1]
+        strategy = _for_streams(self._settings(problem), problem.task, n_inputs)
         settings = replace(settings, strategy=strategy)
         for extension in settings.known_extensions:
             if getattr(extension, "follows_budget", False):
@@ -460,13 +464,17 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         return estimator
 
 
-def _for_streams(settings: Settings, task: str) -> Any:
+def _for_streams(settings: Settings, task: str, n_inputs: int) -> Any:
     """Return a strategy that knows no budget, and no number of instances to weigh decay against."""
-    found = settings.resolved(task).strategy
+    resolved = settings.resolved(task)
+    found = resolved.strategy
     if not isinstance(found, Smoothing):
         return found
     chosen: dict[str, Any] = {"schedule": "root", "weight_decay": 0.0}
-    return replace(found, **{k: v for k, v in chosen.items() if is_auto(getattr(found, k))})
+    found = replace(found, **{k: v for k, v in chosen.items() if is_auto(getattr(found, k))})
+    metric, sizes = find_metric(resolved.fitness), resolved.hidden_layer_sizes
+    # A stream may be short: it begins as fast as a run of some hundred generations.
+    return found.resolved(metric, resolved.activation, sizes, n_inputs, _STREAM_GENERATIONS)
 
 
 def _scaled(training: Training, network: Network | None) -> Network | None:

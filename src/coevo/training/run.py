@@ -283,6 +283,7 @@ def run_search(
         stop_reason = search.run()
         for hook in followers:
             hook.end(search)
+        search.settle()
         state = search.state
         if problem.previous is None:  # what went before was measured on other instances
             _warn_if_it_never_moved(state)

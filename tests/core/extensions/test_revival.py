@@ -83,3 +83,19 @@ def test_the_best_individual_stays_where_it_represents(make_search, small_settin
 def test_settings_are_checked(changes, message):
     with pytest.raises(ValueError, match=message):
         Revival(**changes)
+
+
+def test_a_scale_factor_is_the_same_whether_resumed_or_not(make_search, small_settings, collapse):
+    settings = small_settings(
+        population_size=5, scale_factor=0.2, extensions=["revival"], max_generations=41
+    )
+    search = make_search(settings, callbacks=[collapse(20), collapse(40)])
+    search.run()
+    assert search.state.fitness.shape[1] == 20
+    again = make_search(settings, state=search.state)
+    assert again.settings.scale_factor == search.settings.scale_factor
+
+
+def test_growing_and_shrinking_do_not_go_together(small_settings):
+    with pytest.raises(ValueError, match="population_reduction and revival"):
+        small_settings(extensions=["revival", "population_reduction"])

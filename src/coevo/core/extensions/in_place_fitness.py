@@ -24,6 +24,10 @@ class InPlaceFitness(Extension):
     name: ClassVar[str] = "in_place_fitness"
 
     def before_generation(self, search: Search) -> None:
-        """Measure before the first generation; a population of whole networks has been."""
-        if search.state.generation == 0 and len(search.decomposition) > 1:
+        """Measure before the first generation, unless that has been done.
+
+        It has for a population of whole networks, and around a given network.
+        """
+        is_sampled = len(search.decomposition) > 1 and search.initial_network is None
+        if search.state.generation == 0 and is_sampled:
             search.measure_in_place(search.state.batches[0])

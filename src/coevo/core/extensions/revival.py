@@ -51,7 +51,7 @@ class Revival(Extension):
 
     def resume(self, search: Search) -> None:
         """Give the search the F that belongs to its NP."""
-        self._fit_scale_factor(search, int(search.settings.population_size))
+        self._fit_scale_factor(search, search.state.fitness.shape[1])
 
     def before_generation(self, search: Search) -> None:
         """Look every so often."""
@@ -66,8 +66,8 @@ class Revival(Extension):
         if float(np.median(np.concatenate(ratios))) < self.least:
             size = state.fitness.shape[1]
             new_size = max(size, min(2 * size, self.largest_size))
+            self._fit_scale_factor(search, new_size)
             search.repopulate([self._draw(search, b, new_size) for b in range(len(blocks))])
-            self._fit_scale_factor(search, size)
 
     def _draw(self, search: Search, b: int, size: int) -> Array:
         """Return individuals (k, size, genes) with the mean of those before, X's as the first."""
@@ -84,9 +84,10 @@ class Revival(Extension):
 
     def _fit_scale_factor(self, search: Search, size: int) -> None:
         """F ∝ 1 / √NP, as the critical one."""
-        now = search.state.fitness.shape[1]
-        if now != size:
-            scale_factor = float(search.settings.scale_factor) * math.sqrt(size / now)
+        first = search.first_settings
+        if size != first.population_size:
+            ratio = math.sqrt(int(first.population_size) / size)
+            scale_factor = float(first.scale_factor) * ratio
             search.settings = replace(search.settings, scale_factor=scale_factor)
 
 
