@@ -111,7 +111,7 @@ def draw(curves: dict[str, list[dict[str, float]]], path: Path) -> None:
             axes.annotate(f"{accuracy[-1]:.1f}", (seconds[-1], accuracy[-1]), xytext=(4, -3),
                           textcoords="offset points", color=colour)  # fmt: skip
         axes.axhline(90.8, color="#999999", linewidth=0.8)
-        axes.annotate("the paper's LECCDE, after 18 hours", (1.2, 90.8), xytext=(0, 3),
+        axes.annotate("the paper's LECCDE, after 18 hours", (11, 90.8), xytext=(0, -11),
                       textcoords="offset points", color="#777777", fontsize=8)  # fmt: skip
         last = max(points[-1]["seconds"] for points in curves.values())
         axes.set(xscale="log", xlim=(1, 1.7 * last), ylim=(80, 98), xlabel="seconds",
