@@ -9,7 +9,7 @@ from coevo import Network, Smoothing, evolve
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import decompose
 from coevo.core.evaluator import Data
-from coevo.core.metrics import FBeta, Matthews, find_metric
+from coevo.core.metrics import FBeta, Matthews, Profit, find_metric
 from coevo.core.network import Architecture
 from coevo.core.settings import ProblemSize, Settings
 from coevo.core.smoothed_search import SmoothedSearch
@@ -393,3 +393,12 @@ def test_prices_exist_where_the_correlation_does_not():
     assert prices[1, 1] > prices[1, 0]
     assert prices[0, 1] < prices[0, 0]
     assert not Matthews().find_prices(np.array([[5.0, 1.0], [0.0, 0.0]])).any()
+
+
+def test_the_currency_of_a_profit_changes_nothing(rings):
+    networks = {
+        evolve(*rings, hidden_layer_sizes=(5,), strategy="smoothing", max_generations=60, seed=1,
+               fitness=Profit(currency * np.array([[1, -3], [-1, 2]]))).network.genotype.tobytes()
+        for currency in (1, 1024, 1 / 1024)
+    }  # fmt: skip
+    assert len(networks) == 1

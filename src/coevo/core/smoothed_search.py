@@ -29,7 +29,7 @@ from coevo.core.evaluator import SmoothingEvaluator
 from coevo.core.extensions.base import Memory
 from coevo.core.history import Generation
 from coevo.core.loop import Callback, SearchLoop
-from coevo.core.metrics import ErrorMetric, SquaredError, find_metric
+from coevo.core.metrics import ClippedMargin, ErrorMetric, Profit, SquaredError, find_metric
 from coevo.core.rounds import Clock, Rounds
 from coevo.core.settings import Settings
 from coevo.core.smoothing import Smoothing, check_served
@@ -372,7 +372,11 @@ def draw_means(
 
 
 def _find_unit(metric: object) -> float:
-    """Return what one unit of a metric's error counts, so that rate and decay need not know it."""
+    """Return the size of a metric's figures, so that the decay of weights need not know it."""
+    if isinstance(metric, Profit):
+        return float(np.ptp(metric.matrix)) or 1.0
+    if isinstance(metric, ClippedMargin):
+        return float(metric.limit)
     if not isinstance(metric, ErrorMetric) or metric.units is None:
         return 1.0
     power = 2 if isinstance(metric, SquaredError) else 1

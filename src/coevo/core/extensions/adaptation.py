@@ -46,7 +46,7 @@ def _check_range(low: float, high: float) -> None:
 
 @dataclass
 class Dither(Control):
-    """F is drawn uniformly from [low, high] for each trial; CR is fixed.
+    """F is drawn uniformly from [low, high] for each trial, not from scale_factor; CR is fixed.
 
     Large and small steps are tried side by side, so that neither has to be right all the time.
     """
