@@ -18,7 +18,9 @@ def test_a_policy_is_trained_and_watched(coevo, tmp_path):
     assert done.exit_code == 0, done.stderr
     assert "on 100 fresh seeds" in done.stdout
     assert "coevo policy watch CartPole-v1.safetensors" in done.stdout
-    done = coevo("policy", "watch", "CartPole-v1.safetensors", "--gif", "pole.gif", "--seed", "5")
+    done = coevo(
+        "policy", "watch", "CartPole-v1.safetensors", "--output", "pole.gif", "--seed", "5"
+    )
     assert done.exit_code == 0, done.stderr
     assert "the episode is in pole.gif" in done.stdout
     assert (tmp_path / "pole.gif").read_bytes().startswith(b"GIF")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coevo import evolve_policy
+from coevo import Architecture, evolve_policy
 from coevo.policies import EpisodeError
 from coevo.policies.episodes import Simulator, make_environment
 
@@ -14,11 +14,12 @@ ACTIONS = {
     "space": "Box", "shape": [1], "low": [-1.0], "high": [1.0], "dtype": "float32",
     "bounds": "clip",
 }  # fmt: skip
+LINEAR = Architecture(2, (), 1)
 TOWARDS = np.array([-3.0, 3.0, 0.0])  # weights of place and target, bias
 
 
 def simulate(env, seeds, genotypes=TOWARDS[np.newaxis], is_shaped=False, **changes):
-    simulator = Simulator(env, None, OBSERVATIONS, ACTIONS, (2, 1), "tanh", **changes)
+    simulator = Simulator(env, None, OBSERVATIONS, ACTIONS, LINEAR, **changes)
     rows = np.zeros(len(seeds), dtype=int)
     return simulator.run(genotypes, rows, np.array(seeds), np.zeros(2), is_shaped)
 
@@ -53,7 +54,7 @@ def test_the_environment_is_made_once_and_closed_after_an_error(make_target_env)
         made[-1].close = lambda: made.append("closed")
         return made[-1]
 
-    simulator = Simulator(factory, None, OBSERVATIONS, ACTIONS, (2, 1), "tanh")
+    simulator = Simulator(factory, None, OBSERVATIONS, ACTIONS, LINEAR)
     arguments = (TOWARDS[np.newaxis], np.zeros(2, int), np.array([1, 2]), np.zeros(2), False)
     message = "failed after 2 steps of the episode with seed 1: ZeroDivisionError: bump"
     with pytest.raises(EpisodeError, match=message):
@@ -109,7 +110,7 @@ def misbehave(kind):
         ("NaN reward", "the rewards add up to nan; they must be finite"),
         ("no reward", "0 steps of the episode with seed .*TypeError"),
         ("NaN observation", "an observation holds NaN or infinity"),
-        ("long observation", "the observation has 3 numbers, and observation_space says 2"),
+        ("long observation", "the observation has 3 numbers; the policy takes 2"),
         ("four values", "not enough values to unpack"),
         ("endless", "the episode does not end: set max_steps"),
     ],

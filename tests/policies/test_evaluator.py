@@ -5,6 +5,7 @@ import pytest
 
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import decompose
+from coevo.core.defaults import resolve
 from coevo.core.evaluator import Data
 from coevo.core.metrics import find_metric
 from coevo.core.network import Architecture
@@ -42,11 +43,12 @@ def make_pair(make_classification_data):
     """A search on the reference engine, and one that asks a source."""
 
     def make(settings, simultaneous=False):
+        settings = resolve(settings)
         inputs, targets = make_classification_data(np.random.default_rng(3))
         architecture = Architecture(4, settings.hidden_layer_sizes, 3)
         decomposition = decompose(settings.decomposition, architecture)
         reference = ReferenceEvaluator(
-            architecture, decomposition, find_metric(settings.resolved().fitness),
+            architecture, decomposition, find_metric(settings.fitness),
             Data(inputs[:40], targets[:40]), Data(inputs[40:], targets[40:]),
         )  # fmt: skip
         source = DataSource(reference)

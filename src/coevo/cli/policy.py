@@ -104,12 +104,12 @@ def train(
     typer.echo(printable(f"The policy is in {path}; see it: coevo policy watch {path}"))
 
 
-@policy_app.command(epilog="Example: coevo policy watch CartPole-v1.safetensors --gif pole.gif")
+@policy_app.command(epilog="Example: coevo policy watch CartPole-v1.safetensors --output pole.gif")
 def watch(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `policy train`.")],
-    gif: Annotated[
+    output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a GIF instead of opening a window."),
+        typer.Option(metavar="FILE", help="Write a .gif or .mp4 instead of opening a window."),
     ] = None,
     env: Annotated[
         str | None, typer.Option(metavar="ENV", help="Another environment with the same spaces.")
@@ -117,14 +117,14 @@ def watch(
     seed: Annotated[int, typer.Option(metavar="N", help="Of the first episode.")] = 0,
     episodes: Annotated[int, typer.Option(metavar="N", min=1, help="How many, in a window.")] = 1,
 ) -> None:
-    """Watch a policy act, in a window or as a GIF, for which no screen is needed."""
+    """Watch a policy act, in a window, or as a GIF or MP4, for which no screen is needed."""
     from coevo.policies.policy import load_policy  # noqa: PLC0415 - slow to import
     from coevo.policies.rendering import play  # noqa: PLC0415
 
     policy = load_policy(model)
-    if gif is not None:
-        total = policy.record(gif, seed=seed, env=env)
-        typer.echo(printable(f"return {total:.4g}; the episode is in {gif}"))
+    if output is not None:
+        total = policy.record(output, seed=seed, env=env)
+        typer.echo(printable(f"return {total:.4g}; the episode is in {output}"))
         return
     made = policy.make_environment(env, render_mode="human")
     try:

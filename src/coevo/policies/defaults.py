@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from coevo.core.component import is_auto
 from coevo.core.settings import Settings
-from coevo.core.smoothing import is_auto
 from coevo.training.variants import VARIANTS
 
 DEFAULTS: dict[str, Any] = {

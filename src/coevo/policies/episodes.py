@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coevo._typing import Array
-from coevo.engines.kernels.activations import ACTIVATION_CODES
-from coevo.policies.kernels import respond
-from coevo.policies.spaces import Actions, Observations, Plain
+from coevo.core.network import Architecture
+from coevo.policies.actor import Actor
+from coevo.policies.spaces import Plain
 
 ENDLESS = 100_000
 """Steps after which an episode is taken for endless, unless `max_steps` is given."""
@@ -124,10 +124,8 @@ class Simulator:
         As for `make_environment`.
     observations, actions
         The spaces, as JSON values.
-    sizes : tuple
-        Neurons of each layer, inputs and outputs included.
-    activation
-        Name of the hidden neurons' activation.
+    architecture
+        Of the networks.
     max_steps
         Where episodes are cut off; None for where the environment ends them.
     reward
@@ -138,17 +136,10 @@ class Simulator:
     kwargs: Mapping[str, Any] | None
     observations: Plain
     actions: Plain
-    sizes: tuple[int, ...]
-    activation: str
+    architecture: Architecture
     max_steps: int | None = None
     reward: Callable[[Step], float] | None = None
     _made: Any = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._flatten = Observations(self.observations).flatten
-        self._decode = Actions(self.actions).decode
-        self._layers = np.array(self.sizes)
-        self._scratch, self._outputs = np.empty((2, max(self.sizes))), np.empty(self.sizes[-1])
 
     def run(
         self, genotypes: Array | None, rows: Array, seeds: Array, centre: Array, is_shaped: bool
@@ -168,88 +159,64 @@ class Simulator:
             Whether `reward` gives the rewards.
         """
         began = time.perf_counter()
-        n, n_inputs = len(seeds), self.sizes[0]
-        found = Episodes(
-            np.zeros(n), np.zeros(n, np.int64), np.zeros((n, n_inputs)), np.zeros((n, n_inputs)), 0
-        )
-        reward = self.reward if is_shaped else None
-        for k in range(n):
-            genotype = None if genotypes is None else genotypes[rows[k]]
-            statistics = np.stack([centre, found.sums[k], found.squares[k]])
-            found.returns[k], found.steps[k] = self._run(
-                genotype, int(seeds[k]), reward, statistics
-            )
-            _, found.sums[k], found.squares[k] = statistics
-        return found._replace(seconds=time.perf_counter() - began)
+        is_random, reward = genotypes is None, self.reward if is_shaped else None
+        if genotypes is None:  # observations are added up all the same
+            genotypes, rows = np.zeros((1, self.architecture.n_genes)), np.zeros_like(rows)
+        actor, loaded = Actor(self.architecture, self.observations, self.actions), None
+        outcomes, statistics = [], np.empty((len(seeds), 2, self.architecture.n_inputs))
+        for k, (row, seed) in enumerate(zip(rows.tolist(), seeds.tolist(), strict=True)):
+            if row != loaded:
+                actor.load(genotypes[row], centre)
+                loaded = row
+            actor.statistics.fill(0)
+            outcomes.append(self._run(actor.act, seed, reward, is_random))
+            statistics[k] = actor.statistics
+        returns, steps = zip(*outcomes, strict=True)
+        return Episodes(
+            np.array(returns, dtype=np.float64), np.array(steps, dtype=np.int64),
+            statistics[:, 0], statistics[:, 1], time.perf_counter() - began,
+        )  # fmt: skip
 
     def _run(
         self,
-        genotype: Array | None,
+        act: Callable[[Any], Any],
         seed: int,
         reward: Callable[[Step], float] | None,
-        statistics: Array,
+        is_random: bool,
     ) -> tuple[float, int]:
-        """Run one episode; return its sum of rewards and its number of steps.
-
-        Parameters
-        ----------
-        statistics : array of shape (3, n_inputs)
-            As for `respond`; the last two rows are added to.
-        """
+        """Run one episode; return its sum of rewards and its number of steps."""
         env = self._environment()
-        flatten, decode, sizes = self._flatten, self._decode, self._layers
-        scratch, outputs = self._scratch, self._outputs
-        activation, is_random = ACTIVATION_CODES[self.activation], genotype is None
-        if is_random:
-            genotype = np.zeros(((sizes[:-1] + 1) * sizes[1:]).sum())
-        limit = self.max_steps or ENDLESS
-        total, n_steps = 0.0, 0
-        with self._blame(seed) as blame:
-            observation, info = env.reset(seed=seed)
+        step, total, n_steps = env.step, 0.0, 0
+        try:
+            observation, _ = env.reset(seed=seed)
             if is_random:
                 env.action_space.seed(seed)
-            for n_steps in range(1, limit + 1):
-                largest = respond(
-                    genotype, sizes, activation, flatten(observation), statistics, scratch, outputs
-                )
-                if largest < 0:
-                    raise ValueError(
-                        f"the observation has {np.size(flatten(observation))} numbers, and "
-                        f"observation_space says {sizes[0]}"
-                    )
-                action = env.action_space.sample() if is_random else decode(largest, outputs)
-                before = observation
-                observation, gained, terminated, truncated, info = env.step(action)
+            for n_steps in range(self.max_steps or ENDLESS):  # noqa: B007 - how many are done
+                action = act(observation)
+                if is_random:
+                    action = env.action_space.sample()
+                following, gained, terminated, truncated, info = step(action)
                 if reward is not None:
                     gained = reward(
-                        Step(before, action, observation, gained, terminated, truncated, info)
+                        Step(observation, action, following, gained, terminated, truncated, info)
                     )
                 total += gained
                 if terminated or truncated:
                     break
-                blame[0] = n_steps
+                observation = following
             else:
                 if self.max_steps is None:
                     raise ValueError("the episode does not end: set max_steps")
             total = float(total)
-            if not np.isfinite(total):
+            if not math.isfinite(total):
                 raise ValueError(f"the rewards add up to {total}; they must be finite")
-            if not np.isfinite(statistics).all():
-                raise ValueError("an observation holds NaN or infinity")
-        return total, n_steps
-
-    @contextmanager
-    def _blame(self, seed: int) -> Iterator[list[int]]:
-        """Turn an error into one that names the episode; yields a place for the steps done."""
-        n_steps = [0]
-        try:
-            yield n_steps
         except Exception as error:
             self.close()  # it may be in any state
             raise EpisodeError(
-                f"env={self.env!r} failed after {n_steps[0]} steps of the episode with seed "
-                f"{seed}: {type(error).__name__}: {error}"
+                f"env={self.env!r} failed after {n_steps} steps of the episode with seed {seed}: "
+                f"{type(error).__name__}: {error}"
             ) from error
+        return total, n_steps + 1
 
     def _environment(self) -> Any:
         if self._made is None:

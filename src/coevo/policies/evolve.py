@@ -10,12 +10,12 @@ import numpy as np
 
 from coevo._typing import StrPath
 from coevo._validation import check_flag, check_integer
+from coevo.core.component import is_auto
 from coevo.core.history import History
 from coevo.core.hooks import Hook
 from coevo.core.loop import Callback
 from coevo.core.network import Architecture, Network
 from coevo.core.settings import Settings
-from coevo.core.smoothing import is_auto
 from coevo.core.stopping import StopReason
 from coevo.persistence.checkpoint_hook import Checkpoint
 from coevo.persistence.plain import as_plain, plain_settings
@@ -185,7 +185,7 @@ def evolve_policy(
     settings = resolve_settings(settings, variant, complete(settings, variant, changes))
     hooks = gather_hooks(callbacks, checkpoint, resume)
     settings = replace(settings, seed=_choose_seed(settings, hooks))
-    simulator, architecture = make_simulator(env, env_kwargs, settings, bounds, max_steps, reward)
+    simulator = make_simulator(env, env_kwargs, settings, bounds, max_steps, reward)
     options = {
         "env": env, "env_kwargs": env_kwargs, "n_training_seeds": n_training_seeds,
         "n_validation_seeds": n_validation_seeds, "max_steps": max_steps, "reward": reward,
@@ -195,13 +195,13 @@ def evolve_policy(
     assert settings.seed is not None
     with choose_backend(backend, n_workers, cluster) as chosen:
         source = EpisodeSource(
-            simulator, architecture, chosen, settings.seed, n_training_seeds, n_validation_seeds,
+            simulator, chosen, settings.seed, n_training_seeds, n_validation_seeds,
             normalize_observations, settings.limited_evaluation,
         )  # fmt: skip
         source.start()
         problem = BlackBoxProblem(
             source,
-            architecture,
+            simulator.architecture,
             "episodes",
             simultaneous,
             arguments=plain_settings(settings) | as_plain(options),
@@ -210,7 +210,7 @@ def evolve_policy(
         simulator.close()
     genotype = source.fold(result.network.genotype, source.best_scaling)
     policy = Policy(
-        Network(architecture, genotype), simulator.observations, simulator.actions, env,
+        Network(simulator.architecture, genotype), simulator.observations, simulator.actions, env,
         env_kwargs, max_steps,
     )  # fmt: skip
     return PolicyResult(
@@ -226,8 +226,8 @@ def make_simulator(
     bounds: str = "squash",
     max_steps: int | None = None,
     reward: Callable[[Step], float] | None = None,
-) -> tuple[Simulator, Architecture]:
-    """Return an environment for workers, and the architecture of networks that act in it.
+) -> Simulator:
+    """Return an environment for workers.
 
     Parameters
     ----------
@@ -240,13 +240,11 @@ def make_simulator(
     observations = describe_space(made.observation_space)
     actions = describe_actions(made.action_space, bounds)
     made.close()
-    hidden, activation = settings.hidden_layer_sizes, settings.activation
-    n_inputs, n_outputs = Observations(observations).n_inputs, Actions(actions).n_outputs
-    sizes = (n_inputs, *hidden, n_outputs)
-    simulator = Simulator(
-        env, env_kwargs, observations, actions, sizes, activation, max_steps, reward
-    )
-    return simulator, Architecture(n_inputs, hidden, n_outputs, activation)
+    architecture = Architecture(
+        Observations(observations).n_inputs, settings.hidden_layer_sizes,
+        Actions(actions).n_outputs, settings.activation,
+    )  # fmt: skip
+    return Simulator(env, env_kwargs, observations, actions, architecture, max_steps, reward)
 
 
 def _choose_seed(settings: Settings, hooks: Sequence[Any]) -> int:

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 from coevo._typing import Array, StrPath
 from coevo._validation import check_flag
 from coevo.core.batches import Instances
+from coevo.core.component import is_auto
 from coevo.core.hooks import Hook
 from coevo.core.loop import Callback
 from coevo.core.network import Architecture, Network
 from coevo.core.settings import Settings
-from coevo.core.smoothing import is_auto
 from coevo.persistence.checkpoint_hook import Checkpoint
 from coevo.persistence.plain import as_plain, plain_settings
 from coevo.policies.backends import Backend, Serial, Shares, choose_backend

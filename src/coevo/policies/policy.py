@@ -13,14 +13,13 @@ from coevo._typing import Array, StrPath
 from coevo._validation import check_integer
 from coevo.core.network import Network
 from coevo.core.settings import Settings
-from coevo.engines.kernels.activations import ACTIVATION_CODES
 from coevo.persistence import model
 from coevo.persistence.container import FileFormatError
 from coevo.persistence.onnx import GraphBuilder
+from coevo.policies.actor import Actor
 from coevo.policies.backends import Shares, choose_backend
 from coevo.policies.episodes import Simulator, make_environment
-from coevo.policies.kernels import respond
-from coevo.policies.rendering import draw, write_gif
+from coevo.policies.rendering import check_film, draw, write_film
 from coevo.policies.simulation import FRESH, draw_seeds, run_all
 from coevo.policies.spaces import (
     Actions,
@@ -87,20 +86,9 @@ class Policy:
         observation
             As the environment gives it.
         """
-        architecture, genotype = self.network.architecture, self.network.genotype
-        layers = (architecture.n_inputs, *architecture.hidden_layer_sizes, architecture.n_outputs)
-        sizes = np.array(layers)
-        inputs = Observations(self.observations).flatten(observation)
-        outputs = np.empty(sizes[-1])
-        largest = respond(
-            genotype, sizes, ACTIVATION_CODES[architecture.activation], inputs,
-            np.zeros((3, sizes[0])), np.empty((2, sizes.max())), outputs,
-        )  # fmt: skip
-        if largest < 0:
-            raise ValueError(
-                f"observation has {np.size(inputs)} numbers; the policy takes {sizes[0]}"
-            )
-        return Actions(self.actions).decode(int(largest), outputs)
+        actor = Actor(self.network.architecture, self.observations, self.actions)
+        actor.load(self.network.genotype)
+        return actor.act(observation)
 
     def mean_return(
         self,
@@ -148,24 +136,25 @@ class Policy:
         env_kwargs: Mapping[str, Any] | None = None,
         max_steps: int | None = None,
     ) -> float:
-        """Write an episode as a GIF, for which no screen is needed, and return its sum of rewards.
+        """Write an episode as a GIF or an MP4, without a screen, and return its sum of rewards.
 
         Parameters
         ----------
         path
-            The file, by custom ending in .gif.
+            The file: .gif, or .mp4, for which ffmpeg or the extra coevo[video] is needed.
         seed
             Of the episode.
         env, env_kwargs, max_steps
             As for `mean_return`; the environment must have the render mode "rgb_array".
         """
+        check_film(path)
         made = self.make_environment(env, env_kwargs, render_mode="rgb_array")
         limit = self.max_steps if max_steps is None else max_steps
         try:
             pictures, total = draw(self, made, seed, limit)
         finally:
             made.close()
-        write_gif(path, pictures)
+        write_film(path, pictures)
         return total
 
     def make_environment(
@@ -196,10 +185,8 @@ class Policy:
         ):
             if there != here:
                 raise ValueError(f"env={env!r} has the {name} {there}; the policy has {here}")
-        architecture = self.network.architecture
-        sizes = (architecture.n_inputs, *architecture.hidden_layer_sizes, architecture.n_outputs)
         return Simulator(
-            env, kwargs, self.observations, self.actions, sizes, architecture.activation, max_steps
+            env, kwargs, self.observations, self.actions, self.network.architecture, max_steps
         )
 
     # -------------------------------------------------------------------------------------- files
@@ -278,13 +265,14 @@ class Policy:
             builder.add("Cast", ["is_on"], "action", to=builder.tensor_type(np.int8))
             builder.declare_output("action", builder.tensor_type(np.int8), actions.n_outputs)
         else:
+            low, high, middle, half, is_squashed = actions.box
             builder.add("Tanh", ["outputs"], "tanh")
-            builder.add("Where", [constant("is_squashed", actions.squashed), "tanh", "outputs"],
+            builder.add("Where", [constant("is_squashed", is_squashed > 0), "tanh", "outputs"],
                         "kept")  # fmt: skip
-            builder.add("Mul", ["kept", constant("half", actions.half)], "scaled")
-            builder.add("Add", ["scaled", constant("centre", actions.centre)], "shifted")
-            builder.add("Max", ["shifted", constant("low", actions.low)], "above")
-            builder.add("Min", ["above", constant("high", actions.high)], "within")
+            builder.add("Mul", ["kept", constant("half", half)], "scaled")
+            builder.add("Add", ["scaled", constant("middle", middle)], "shifted")
+            builder.add("Max", ["shifted", constant("low", low)], "above")
+            builder.add("Min", ["above", constant("high", high)], "within")
             dtype = builder.tensor_type(actions.dtype)
             builder.add("Cast", ["within"], "action", to=dtype)
             builder.declare_output("action", dtype, actions.n_outputs)

@@ -15,7 +15,7 @@ from coevo.core.metrics import Metric
 from coevo.core.network import Architecture
 from coevo.core.settings import Settings
 from coevo.policies.evaluator import Source, SourceEvaluator
-from coevo.training.run import Problem
+from coevo.training.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,14 @@
-"""Shows policies: in a window, or as a GIF without any screen."""
+"""Shows policies: in a window, or as a GIF or MP4 without any screen."""
 
 from __future__ import annotations
 
 import io
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,6 +79,55 @@ def draw(policy: Policy, env: Any, seed: int, max_steps: int | None = None) -> t
 
 def _as_bytes(frame: Array) -> Array:
     return np.ascontiguousarray(frame[..., :3], dtype=np.uint8)
+
+
+def check_film(path: StrPath) -> None:
+    """Raise unless a file of this name can be written here."""
+    ending = Path(path).suffix.lower()
+    if ending not in (".gif", ".mp4"):
+        raise ValueError(f"path must end in .gif or .mp4, got {str(path)!r}")
+    if ending == ".mp4":
+        _find_ffmpeg()
+
+
+def _find_ffmpeg() -> str:
+    """Return the program: the system's, or that of the package imageio-ffmpeg."""
+    found = shutil.which("ffmpeg")
+    if found is None:
+        try:
+            package: Any = import_module("imageio_ffmpeg")
+        except ImportError:
+            raise ImportError(
+                "an MP4 needs ffmpeg: pip install 'coevo[video]', or have ffmpeg on the PATH; "
+                "a GIF needs neither"
+            ) from None
+        found = package.get_ffmpeg_exe()
+    return str(found)
+
+
+def write_film(path: StrPath, pictures: list[Any]) -> None:
+    """Write pictures as a GIF or an MP4, as the file's name says, atomically."""
+    if Path(path).suffix.lower() == ".mp4":
+        write_mp4(path, pictures)
+    else:
+        write_gif(path, pictures)
+
+
+def write_mp4(path: StrPath, pictures: list[Any], frames_per_second: float = 25) -> None:
+    """Write pictures as an MP4 (H.264), atomically; their sides are cut to even lengths."""
+    width, height = (side // 2 * 2 for side in pictures[0].size)
+    raw = b"".join(np.asarray(picture)[:height, :width].tobytes() for picture in pictures)
+    with tempfile.TemporaryDirectory() as folder:
+        film = Path(folder) / "film.mp4"
+        coming = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
+        command = [
+            _find_ffmpeg(), "-loglevel", "error", *coming, "-r", str(frames_per_second), "-i", "-",
+            "-c:v", "libx264", "-pix_fmt", "yuv420p", str(film),
+        ]  # fmt: skip
+        done = subprocess.run(command, input=raw, capture_output=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"ffmpeg failed: {done.stderr.decode(errors='replace').strip()}")
+        write_atomically(path, [film.read_bytes()])
 
 
 def write_gif(path: StrPath, pictures: list[Any], frames_per_second: float = 25) -> None:

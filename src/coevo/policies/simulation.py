@@ -10,7 +10,7 @@ import numpy as np
 
 from coevo._typing import Array
 from coevo.core.batches import Instances
-from coevo.core.network import Architecture, Network
+from coevo.core.network import Network
 from coevo.estimators.scaling import InputScaling, fold
 from coevo.policies.backends import Backend, Shares
 from coevo.policies.episodes import Episodes, Simulator, run_episodes
@@ -67,8 +67,6 @@ class EpisodeSource:
     ----------
     simulator
         The environment.
-    architecture
-        Of the networks.
     backend
         Where episodes are run.
     seed
@@ -93,7 +91,6 @@ class EpisodeSource:
     """
 
     simulator: Simulator
-    architecture: Architecture
     backend: Backend
     seed: int
     n_training: int
@@ -107,7 +104,7 @@ class EpisodeSource:
         self._training = draw_seeds(self.seed, _TRAINING, self.n_training)
         self._validation = draw_seeds(self.seed, _VALIDATION, self.n_validation)
         self.n_episodes = self.n_steps = 0
-        self._statistics = ObservationStatistics(self.architecture.n_inputs)
+        self._statistics = ObservationStatistics(self.simulator.architecture.n_inputs)
         self.scaling = self.best_scaling = self._statistics.scaling()
         self._best_validation = -np.inf
 
@@ -162,7 +159,7 @@ class EpisodeSource:
 
     def fold(self, genotype: Array, scaling: InputScaling) -> Array:
         """Return the genotype, in float64, of the network that takes unscaled observations."""
-        return fold(Network(self.architecture, genotype), scaling, None).genotype
+        return fold(Network(self.simulator.architecture, genotype), scaling, None).genotype
 
     def settle(self) -> None:
         """Scale observations as for the network that validated best."""

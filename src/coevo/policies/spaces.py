@@ -14,7 +14,6 @@ import numpy as np
 
 from coevo._typing import Array
 from coevo._validation import check_name
-from coevo.policies.kernels import steer
 
 Plain = dict[str, Any]
 """A space as JSON values."""
@@ -112,7 +111,7 @@ def _one_hot(n: int, k: int) -> Array:
 
 
 class Actions:
-    """Turns the outputs of a network into what `env.step` takes.
+    """What the outputs of a network stand for.
 
     Discrete: the choice with the largest output. MultiDiscrete: the same for each part.
     MultiBinary: 1 where the output is above 0. Box: outputs of −1 and 1 stand for the ends; beyond,
@@ -123,37 +122,31 @@ class Actions:
     ----------
     plain
         The space, as `describe_actions` gives it.
+
+    Attributes
+    ----------
+    box : array of shape (5, n_outputs), of a Box
+        Ends, middle, half the width, and whether it is squashed.
     """
 
     def __init__(self, plain: Plain) -> None:
         self.plain = plain
-        kind = self.kind = plain["space"]
+        self.kind = plain["space"]
         self.n_outputs = _count(plain)
-        if kind == "Box":
-            self.low = np.array(plain["low"], dtype=np.float64)
-            self.high = np.array(plain["high"], dtype=np.float64)
-            is_bounded = np.isfinite(self.low) & np.isfinite(self.high)
-            low, high = np.where(is_bounded, [self.low, self.high], [[-1.0], [1.0]])
-            self.centre, self.half = low / 2 + high / 2, high / 2 - low / 2
-            self.squashed = is_bounded & (plain["bounds"] == "squash")
-            self.shape, self.dtype = tuple(plain["shape"]), np.dtype(plain["dtype"])
-            rows = [self.low, self.high, self.centre, self.half, self.squashed]
-            self._box = np.array(rows, dtype=self.dtype)
-            self._is_vector = len(self.shape) == 1
-        if kind == "MultiDiscrete":
-            self.starts = np.cumsum([0, *plain["nvec"]])
-
-    def decode(self, largest: int, outputs: Array) -> Any:
-        """Return the action for the outputs, of which one is the largest."""
-        if self.kind == "Discrete":
-            return largest + self.plain["start"]
         if self.kind == "Box":
-            action = steer(outputs, self._box)
-            return action if self._is_vector else action.reshape(self.shape)
+            self.shape, self.dtype = tuple(plain["shape"]), np.dtype(plain["dtype"])
+            ends = np.array([plain["low"], plain["high"]], dtype=np.float64)
+            is_bounded = np.isfinite(ends).all(axis=0)
+            low, high = np.where(is_bounded, ends, [[-1.0], [1.0]])
+            is_squashed = is_bounded & (plain["bounds"] == "squash")
+            self.box = np.array([*ends, low / 2 + high / 2, high / 2 - low / 2, is_squashed])
+
+    def decode(self, outputs: Array) -> Array:
+        """Return the action of a MultiBinary or MultiDiscrete space."""
         if self.kind == "MultiBinary":
             return (outputs > 0).astype(np.int8).reshape(self.plain["shape"])
-        parts = np.split(outputs, self.starts[1:-1])
-        return np.array([part.argmax() for part in parts]) + self.plain["start"]
+        parts = np.split(outputs, np.cumsum(self.plain["nvec"])[:-1])
+        return np.add([part.argmax() for part in parts], self.plain["start"])
 
 
 def describe_actions(space: Any, bounds: str) -> Plain:
