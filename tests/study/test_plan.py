@@ -3,6 +3,7 @@
 import pytest
 
 from coevo import PAPER, VARIANTS
+from coevo.core.defaults import resolve
 from coevo.persistence.plain import plain_settings
 from coevo.study import PlanError, read_plan
 
@@ -14,7 +15,7 @@ def test_paper_plan_has_every_experiment_with_the_papers_settings():
         for row in experiment.rows:
             if row.variant not in VARIANTS:
                 continue
-            settings = plain_settings(PAPER[experiment.name].settings(row.variant).resolved())
+            settings = plain_settings(resolve(PAPER[experiment.name].settings(row.variant)))
             for run in row.runs:
                 for name, value in run.settings.items():
                     if name == "max_evaluations":

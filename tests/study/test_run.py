@@ -18,6 +18,12 @@ def test_key_tells_runs_apart_and_nothing_else():
     # A setting that coevo learns later does not make results invalid, nor does 4 instead of 4.0.
     without_default = {name: v for name, v in settings.items() if name != "extensions"}
     assert Run("WBC", "DE", without_default, 1).key == run.key
+    without_default.pop("validate_every")
+    assert Run("WBC", "DE", without_default, 1).key == run.key
+    assert Run("WBC", "DE", {**settings, "validate_every": "auto"}, 1).key != run.key
+    smoothing = without_default | {"strategy": "smoothing"}
+    by_default = Run("WBC", "LECCDE", smoothing | {"validate_every": "auto"}, 1)
+    assert by_default.key == Run("WBC", "LECCDE", smoothing, 1).key
     assert Run("WBC", "DE", {**settings, "initial_range": 4}, 1).key == run.key
     assert Run("WBC", "DE", {**settings, "decay": 0.1}, 1).key != run.key
     assert Run("WBC", "DE", settings, 2).key != run.key

@@ -2,10 +2,14 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from coevo.core.history import Generation
 from coevo.study import Store, read_plan, run_study, study_progress, worker
 
 
@@ -231,6 +235,54 @@ def test_cut_off_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch, longer, 
     assert found in alone.items()
     assert len(record.outcome.history) == record.outcome.generations + 1
     assert not (tmp_path / "runs.sqlite.checkpoints").exists()
+
+
+WITH_CHECKPOINTS = """
+import sys
+from coevo.study import Store, read_plan, run_study, worker
+worker.CHECKPOINT_SECONDS = 0.0  # after each generation
+with Store(sys.argv[2]) as store:
+    run_study(read_plan(sys.argv[1]).only(rows=["CCDE"], seeds=1), store, workers=1, threads=1)
+"""
+
+
+def test_run_of_a_killed_process_goes_on_bit_for_bit(tmp_path, monkeypatch, longer, wait_until):
+    path, plan, _ = longer
+    plan = plan.only(rows=["CCDE"], seeds=1)
+    key = plan.runs[0].key
+    with Store(tmp_path / "alone.sqlite") as store:
+        run_study(plan, store, workers=1, threads=1)
+        alone = store.records()[key].outcome
+    begun = []
+    real = worker.evolve
+
+    def note_generation(*arguments, **options):
+        def note(search):
+            begun.append(search.state.generation)
+
+        return real(*arguments, **{**options, "callbacks": [note]})
+
+    monkeypatch.setattr(worker, "evolve", note_generation)
+    with Store(tmp_path / "runs.sqlite") as store:
+        process = subprocess.Popen(
+            [sys.executable, "-c", WITH_CHECKPOINTS, str(path), str(tmp_path / "runs.sqlite")]
+        )
+        # The checkpoint before the last one is kept, so there have been two generations at least.
+        folder = tmp_path / "runs.sqlite.checkpoints"
+        wait_until(lambda: list(folder.glob("*.previous")) or process.poll() is not None)
+        process.kill()
+        process.wait(30)
+        assert store.records()[key].state == "running"  # killed in the middle
+        assert run_study(plan, store, workers=1, threads=1, lease=0.01).done == 1
+        resumed = store.records()[key].outcome
+    assert begun[0] > 2
+    assert (resumed.train, resumed.validation, resumed.test) == (
+        alone.train, alone.validation, alone.test,
+    )  # fmt: skip
+    seconds = Generation._fields.index("seconds")
+    np.testing.assert_array_equal(
+        np.delete(resumed.history, seconds, axis=1), np.delete(alone.history, seconds, axis=1)
+    )
 
 
 @needs_proc

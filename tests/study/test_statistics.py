@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ranksums
 
 from coevo.study import Record, read_plan
-from coevo.study.statistics import holm, median_interval, summarise
+from coevo.study.statistics import Reported, holm, median_interval, summarise
 
 
 def test_holm_by_hand():
@@ -86,3 +86,20 @@ def test_runtime_of_a_share_of_the_budget_is_extrapolated(make_records):
     (table,) = summarise(plan, make_records(plan, lambda label, seed: 0.9))
     assert table.summaries[0].row.share == 0.12
     assert table.summaries[0].relative_runtime == pytest.approx(2.0 / 0.12 / 0.5)
+
+
+@pytest.mark.parametrize(
+    ("percent", "verdict"), [(91.0, "within"), (92.0, "within"), (92.1, "above"), (89.9, "below")]
+)
+def test_verdict(percent, verdict):
+    assert Reported(91.0, 1.0).judge(percent) == verdict
+    assert Reported(91.0, None).judge(percent) == "unknown"
+
+
+def test_average_of_the_paper_is_compared_with_our_mean(make_records):
+    plan = read_plan("paper").only(["MNIST"])
+    accuracies = {1: 0.9079, 2: 0.9081, 3: 0.95}
+    (table,) = summarise(plan, make_records(plan, lambda label, seed: accuracies[seed]))
+    cell = next(s for s in table.summaries if s.row.label == "LECCDE").cells["test"]
+    assert (cell.median, cell.mean) == (pytest.approx(90.81), pytest.approx(92.2))
+    assert cell.verdict == "above"  # the median would be within 90.80 ± 0.15

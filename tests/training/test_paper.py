@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from coevo import PAPER, Strategy
+from coevo.core.defaults import resolve
 from coevo.core.network import Architecture
 from coevo.training.variants import VARIANTS
 
@@ -57,4 +58,4 @@ def test_paper_settings(name, variant):
     assert settings.batch_size == PAPER[name].batch_size
     assert settings.population_size == PAPER[name].population_size
     assert settings.max_evaluations == PAPER[name].max_evaluations
-    assert settings.resolved() == settings  # nothing is left to the library
+    assert resolve(settings) == settings  # nothing is left to the library

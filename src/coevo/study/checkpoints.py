@@ -24,10 +24,10 @@ class CheckpointFolder:
         self._folder = None if store == ":memory:" else Path(f"{store}.checkpoints")
 
     def path_of(self, run: Run) -> Path | None:
-        """Return the file for a run's checkpoint, None for a run that has none.
+        """Return the file for a run's checkpoint; None for backpropagation, which is short.
 
-        The name contains a digest of the library versions, so that no run goes on under other
-        versions than it began with. Backpropagation is short and has none.
+        The name contains a digest of the library versions, so that a run never goes on under other
+        versions than it began with.
         """
         if self._folder is None or run.variant == BACKPROP:
             return None

@@ -7,7 +7,7 @@ dashes and markers for print in black and white.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,9 @@ from coevo.study.statistics import UNIT, Summary, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Runtimes = Mapping[str, tuple[float, float | None]]
+"""Runtime of each row as a multiple of LECCDE's: ours, and the paper's if it reports one."""
 
 _COLUMN = {name: position for position, name in enumerate(Generation._fields)}
 _STYLES: dict[str, tuple[str, Any, str]] = {
@@ -87,13 +90,15 @@ def draw_figures(tables: Sequence[Table]) -> list[Drawing]:
 
 
 def _paper_figures(tables: Sequence[Table]) -> Iterator[Drawing]:
-    compared = [table for table in tables if len(_with_runtime(table)) > 1]
+    compared = {
+        table.experiment.name: found for table in tables if len(found := _runtimes(table)) > 1
+    }
     if compared:
         yield Drawing(
             "figure-1-runtime",
             "The paper's figure 1. Runtime as a multiple of LECCDE's: ours (filled) and the "
             "paper's (hatched, where it reports one), in the order of the legend.",
-            _runtime_bars(compared),
+            draw_runtimes(compared),
             is_wide=len(compared) > 3,
         )
     traced = _first(tables, "HAR", lambda table: _traced(table) is not None)
@@ -161,8 +166,12 @@ def _evolved(table: Table) -> list[Summary]:
     return [s for s in table.summaries if s.outcomes and s.row.variant != BACKPROP]
 
 
-def _with_runtime(table: Table) -> list[Summary]:
-    return [s for s in _evolved(table) if s.relative_runtime is not None]
+def _runtimes(table: Table) -> Runtimes:
+    return {
+        s.row.label: (s.relative_runtime, s.paper_runtime)
+        for s in _evolved(table)
+        if s.relative_runtime is not None
+    }
 
 
 def _fitness_of(summary: Summary) -> str:
@@ -214,20 +223,20 @@ def _svg(figure: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _runtime_bars(tables: Sequence[Table]) -> bytes:
-    figure, axes = _axes(_WIDE if len(tables) > 3 else _NARROW)
-    labels = list(dict.fromkeys(s.row.label for table in tables for s in _with_runtime(table)))
+def draw_runtimes(runtimes: Mapping[str, Runtimes]) -> bytes:
+    """Return bars of relative runtimes, by experiment, as an SVG."""
+    figure, axes = _axes(_WIDE if len(runtimes) > 3 else _NARROW)
+    labels = list(dict.fromkeys(label for rows in runtimes.values() for label in rows))
     width = 0.8 / len(labels)
     heights = []
     keys: dict[str, Any] = {}
     for position, label in enumerate(labels):
         colour = _style(label, position)[0]
-        for place, table in enumerate(tables):
-            summary = next((s for s in _with_runtime(table) if s.row.label == label), None)
-            if summary is None or summary.relative_runtime is None:
+        for place, rows in enumerate(runtimes.values()):
+            if label not in rows:
                 continue
             left = place - 0.4 + width * position
-            ours, paper = summary.relative_runtime, summary.paper_runtime
+            ours, paper = rows[label]
             bars = axes.bar(left, ours, width * 0.46, align="edge", color=colour)
             keys.setdefault(label, bars[0])
             heights.append(ours)
@@ -241,7 +250,7 @@ def _runtime_bars(tables: Sequence[Table]) -> bytes:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
     axes.axhline(1, color="#555555", linewidth=0.8)
-    axes.set_xticks(range(len(tables)), [_plain(table.experiment.name) for table in tables])
+    axes.set_xticks(range(len(runtimes)), list(map(_plain, runtimes)))
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
     axes.set_ylabel("runtime, LECCDE = 1")

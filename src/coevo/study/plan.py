@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from coevo._validation import check_integer, check_name, check_real
+from coevo.core.component import AUTO
+from coevo.core.defaults import resolve
 from coevo.core.settings import Settings
-from coevo.core.smoothing import AUTO, Smoothing
+from coevo.core.smoothing import Smoothing
 from coevo.datasets import NAMES
 from coevo.persistence.plain import plain_settings
 from coevo.study.backprop import BackpropSettings
@@ -291,7 +293,7 @@ def _settings(
     settings.check_end()
     check_real("share", share, 0, 1, above=True)
     # Results are kept: what they stand for must not change with what "auto" chooses.
-    settings = settings.resolved()
+    settings = resolve(settings)
     values = plain_settings(settings)
     if not isinstance(settings.strategy, Smoothing):
         values |= {name: value for name, value in _FIXED.items() if values[name] == AUTO}

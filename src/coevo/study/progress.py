@@ -67,10 +67,11 @@ def count_runs(
 
 
 class Forecast:
-    """Estimates the time left from the median time of each row and the pace of this session.
+    """Estimates the time left: the median time of each row's runs, times the pace of this session.
 
-    A run of DE on HAR takes many times as long as one of LECCDE on WBC, so counting runs would
-    not do. The pace accounts for parallel runs, loading and compilation.
+    Rows differ too much to count runs: DE on HAR takes thousands of times as long as LECCDE on WBC.
+    The pace, elapsed time over the runs' own time, accounts for parallel runs, loading and
+    compilation.
     """
 
     def __init__(self, plan: Plan) -> None:

@@ -19,10 +19,13 @@ from coevo.study.migration import modernise
 BACKPROP = "backprop"
 """The name of the gradient baseline in plans and tables."""
 
-NEUTRAL: dict[str, Any] = {"extensions": []}
-"""Settings that are left out of a run's key at the value that means what was done before they
-existed,
-so that results stay valid when coevo learns a new setting. Defaults may change; these must not."""
+NEUTRAL: dict[str, Any] = {"extensions": [], "validate_every": "replacement"}
+"""Settings newer than the first results, with the value those results were made with.
+
+At that value a setting is left out of a run's key, so that old results stay valid. Defaults may
+change; these values must not.
+"""
+_NEUTRAL_FOR_SMOOTHING = NEUTRAL | {"validate_every": "auto"}
 
 
 @dataclass(frozen=True)
@@ -54,19 +57,21 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Identifies the run: runs of the same key have the same result.
+        """A digest of all fields: runs of the same key have the same result.
 
-        Settings that are `NEUTRAL` are left out of it; so is how inputs are scaled where it is not
-        special.
+        Settings at their `NEUTRAL` value do not count. The range of inputs counts only for data
+        sets in `INPUT_RANGES`, as there was one range for all once.
         """
         values = json.loads(self.to_json())
         if self.dataset in INPUT_RANGES:
             values["input_range"] = INPUT_RANGES[self.dataset]
         if self.variant != BACKPROP:
+            smooths = str(values["settings"].get("strategy")).startswith("smoothing")
+            neutral = _NEUTRAL_FOR_SMOOTHING if smooths else NEUTRAL
             values["settings"] = {
                 name: value
                 for name, value in values["settings"].items()
-                if name not in NEUTRAL or value != NEUTRAL[name]
+                if name not in neutral or value != neutral[name]
             }
         text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]

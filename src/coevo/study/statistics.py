@@ -1,4 +1,4 @@
-"""Medians of a study's runs with their intervals, and tests of the differences between rows."""
+"""Medians and means of a study's runs, and tests of the differences between rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from itertools import combinations
 import numpy as np
 
 from coevo._typing import Array
-from coevo.study.paper_results import PARTS, Reported, reported
 from coevo.study.plan import Plan, PlannedExperiment, Row
 from coevo.study.run import Outcome
 from coevo.study.store import Record
-from coevo.training.paper import PAPER
+from coevo.training.paper import PAPER, PaperResult
+
+PARTS = ("train", "validation", "test")
+"""The parts of the data, in the order of the tables."""
 
 CONFIDENCE = 0.95
 """Confidence of the bootstrap intervals; the level of the tests is one minus it."""
@@ -23,12 +25,43 @@ UNIT = "LECCDE"
 
 
 @dataclass(frozen=True)
+class Reported:
+    """One accuracy of the paper, in per cent.
+
+    Parameters
+    ----------
+    value
+        A median over runs, or an average.
+    spread
+        Its "±", None where the paper gives none.
+    is_average
+        Whether it is an average.
+    """
+
+    value: float
+    spread: float | None
+    is_average: bool = False
+
+    def judge(self, percent: float) -> str:
+        """Return "within" if an accuracy lies within value ± spread, else "above" or "below".
+
+        "unknown" if there is no spread.
+        """
+        if self.spread is None:
+            return "unknown"
+        # Accuracies are printed with two decimals; half a unit of the last one is rounding.
+        if abs(percent - self.value) <= self.spread + 0.005:
+            return "within"
+        return "above" if percent > self.value else "below"
+
+
+@dataclass(frozen=True)
 class Cell:
     """The accuracy of one row on one part of the data, in per cent.
 
     Parameters
     ----------
-    median, deviation
+    median, mean, deviation
         Over the runs; the deviation is NaN for a single run.
     interval
         A bootstrap interval for the median.
@@ -37,14 +70,20 @@ class Cell:
     """
 
     median: float
+    mean: float
     deviation: float
     interval: tuple[float, float]
     paper: Reported | None
 
     @property
     def verdict(self) -> str:
-        """within, above or below the paper's value ± its spread; unknown without one."""
-        return "unknown" if self.paper is None else self.paper.judge(self.median)
+        """within, above or below the paper's value ± its spread; unknown without one.
+
+        The mean is judged where the paper reports an average, else the median.
+        """
+        if self.paper is None:
+            return "unknown"
+        return self.paper.judge(self.mean if self.paper.is_average else self.median)
 
 
 @dataclass(frozen=True)
@@ -182,7 +221,7 @@ def _summary(row: Row, records: Mapping[str, Record], unit: float | None) -> Sum
         outcomes=outcomes,
         n_failed=n_failed,
         n_missing=len(row.runs) - len(outcomes) - n_failed,
-        cells={part: _cell(row, part, outcomes) for part in PARTS} if outcomes else {},
+        cells={part: _cell(paper, part, outcomes) for part in PARTS} if outcomes else {},
         seconds=seconds,
         relative_runtime=seconds / unit if seconds is not None and unit else None,
         paper_runtime=paper.relative_runtime if paper else None,
@@ -191,13 +230,18 @@ def _summary(row: Row, records: Mapping[str, Record], unit: float | None) -> Sum
     )
 
 
-def _cell(row: Row, part: str, outcomes: Sequence[Outcome]) -> Cell:
+def _cell(paper: PaperResult | None, part: str, outcomes: Sequence[Outcome]) -> Cell:
     values = 100 * np.array([getattr(outcome, part) for outcome in outcomes])
+    reported = None
+    if paper is not None:
+        spread = None if paper.spreads is None else paper.spreads[PARTS.index(part)]
+        reported = Reported(getattr(paper, part), spread, paper.is_average)
     return Cell(
         median=float(np.median(values)),
+        mean=float(values.mean()),
         deviation=float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
         interval=median_interval(values),
-        paper=reported(row.paper, row.label, part) if row.paper else None,
+        paper=reported,
     )
 
 

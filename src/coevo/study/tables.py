@@ -9,8 +9,7 @@ from functools import cache
 from typing import Any
 
 from coevo._rendering import make_environment
-from coevo.study.paper_results import PARTS
-from coevo.study.statistics import Cell, Summary, Table
+from coevo.study.statistics import PARTS, Cell, Summary, Table
 
 _MARKS = {"within": "✓", "above": "▲", "below": "▼", "unknown": ""}
 _LATEX = str.maketrans(
@@ -22,9 +21,9 @@ _LATEX = str.maketrans(
 )  # fmt: skip
 
 
-def to_markdown(tables: Sequence[Table]) -> str:
-    """Return all tables as Markdown."""
-    return render("tables.md", tables=tables)
+def to_markdown(tables: Sequence[Table], runtimes: bool = True) -> str:
+    """Return all tables as Markdown, with or without the columns of runtimes."""
+    return render("tables.md", tables=tables, runtimes=runtimes)
 
 
 def to_latex(tables: Sequence[Table]) -> str:
@@ -54,7 +53,8 @@ def _environment(suffix: str) -> Any:
     environment.filters |= {
         "label": label_of,
         "runs": count_runs,
-        "median": format_median,
+        "accuracy": format_accuracy,
+        "mean": format_mean,
         "paper": format_paper,
         "mark": lambda cell: _MARKS[cell.verdict],
         "fixed": "{:.2f}".format,
@@ -103,10 +103,15 @@ def count_runs(summary: Summary) -> str:
     return str(n) if n == planned else f"{n} of {planned}"
 
 
-def format_median(cell: Cell) -> str:
+def format_accuracy(cell: Cell) -> str:
     """Return a cell's median and deviation."""
     deviation = "" if math.isnan(cell.deviation) else f" ± {cell.deviation:.1f}"
     return f"{cell.median:.2f}{deviation}"
+
+
+def format_mean(cell: Cell) -> str:
+    """Return a cell's mean if the paper's value is an average."""
+    return f" mean {cell.mean:.2f}" if cell.paper and cell.paper.is_average else ""
 
 
 def format_paper(cell: Cell | None) -> str:

@@ -91,10 +91,10 @@ def _evolve(
     try:
         return start(checkpoint)
     except FileNotFoundError:
-        # Another run has ended and its process has removed the folder, which was empty just then.
+        # Another process has removed the folder, which was empty for a moment.
         return start(checkpoint)
     except CheckpointInUseError:
-        # The process that lost its lease on this run is still alive. Only one result is stored.
+        # The run's former owner, which lost its lease, still does it. Only one result is stored.
         return start(None)
     except (CheckpointError, CheckpointMismatchError):
         assert checkpoint is not None
