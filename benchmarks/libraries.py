@@ -1,4 +1,4 @@
-"""How each of the other libraries is asked to evolve a network of the HAR shape.
+"""How each of the other libraries is asked to evolve a network with one hidden layer.
 
 A library gets a task, which says what to maximise and where to begin, and a watch, which is told of
 all evaluations and ends the search. Where an algorithm has settings that depend on the task, they
@@ -13,15 +13,33 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-SHAPE = N_INPUTS, N_HIDDEN, N_OUTPUTS = 561, 50, 6
-N_GENES = sum((fan_in + 1) * size for fan_in, size in pairwise(SHAPE))
 POPULATION = 20
 COCMA_GENES = 30  # in a part: PyPop7's default
+
+
+class Shape(NamedTuple):
+    """The layers of a network."""
+
+    n_inputs: int
+    n_hidden: int
+    n_outputs: int
+
+    @property
+    def n_genes(self) -> int:
+        """Weights and biases."""
+        return sum((fan_in + 1) * size for fan_in, size in pairwise(self))
+
+    def __str__(self) -> str:
+        return "-".join(map(str, self))
+
+
+HAR = Shape(561, 50, 6)
+MNIST = Shape(784, 50, 10)
 
 
 class Finished(Exception):  # noqa: N818  # not an error: it ends optimisers from their objective
@@ -57,8 +75,8 @@ def timed(function: Callable[[], object]) -> float:
 # --------------------------------------------------------------------------------- what is evolved
 
 
-def forward(population, inputs, scale, xp):
-    """Return the outputs (n, N_OUTPUTS, n_instances) of n networks, by the array library xp.
+def forward(population, inputs, shape, scale, xp):
+    """Return the outputs (n, n_outputs, n_instances) of n networks, by the array library xp.
 
     A genotype holds the weights and biases of the hidden layer, then those of the outputs, each
     divided by its scale if there is one. All first layers are one matrix product.
@@ -66,12 +84,13 @@ def forward(population, inputs, scale, xp):
     if scale is not None:
         population = population * scale
     n, n_instances = population.shape[0], inputs.shape[1]
-    ends = np.cumsum([N_HIDDEN * N_INPUTS, N_HIDDEN, N_OUTPUTS * N_HIDDEN]).tolist()
-    sums = population[:, : ends[0]].reshape(n * N_HIDDEN, N_INPUTS) @ inputs
-    sums = sums.reshape(n, N_HIDDEN, n_instances)
-    sums += population[:, ends[0] : ends[1]].reshape(n, N_HIDDEN, 1)
-    outputs = population[:, ends[1] : ends[2]].reshape(n, N_OUTPUTS, N_HIDDEN) @ xp.tanh(sums)
-    outputs += population[:, ends[2] :].reshape(n, N_OUTPUTS, 1)
+    n_inputs, n_hidden, n_outputs = shape
+    ends = np.cumsum([n_hidden * n_inputs, n_hidden, n_outputs * n_hidden]).tolist()
+    sums = population[:, : ends[0]].reshape(n * n_hidden, n_inputs) @ inputs
+    sums = sums.reshape(n, n_hidden, n_instances)
+    sums += population[:, ends[0] : ends[1]].reshape(n, n_hidden, 1)
+    outputs = population[:, ends[1] : ends[2]].reshape(n, n_outputs, n_hidden) @ xp.tanh(sums)
+    outputs += population[:, ends[2] :].reshape(n, n_outputs, 1)
     return outputs
 
 
@@ -93,8 +112,10 @@ class Task:
 
     Parameters
     ----------
-    inputs : float32 array of shape (N_INPUTS, n_instances)
-    targets : array of shape (n_instances,) or (N_OUTPUTS, n_instances), as the measure wants it
+    shape
+        The network.
+    inputs : float32 array of shape (n_inputs, n_instances)
+    targets : array of shape (n_instances,) or (n_outputs, n_instances), as the measure wants it
     measure
         `accuracies` or `minus_losses`.
     tolerance
@@ -103,12 +124,13 @@ class Task:
         Genes begin uniformly within [−bound, bound].
     limit
         Genes stay within [−limit, limit] where a library cannot do without limits.
-    scale : float32 array of shape (N_GENES,), or None
+    scale : float32 array of shape (n_genes,), or None
         A weight is its gene times this, or its gene.
     seed
         Seed of all random numbers.
     """
 
+    shape: Shape
     inputs: np.ndarray
     targets: np.ndarray
     measure: Callable
@@ -119,16 +141,20 @@ class Task:
     seed: int = 0
 
     def begin(self, seed: int | None = None) -> np.ndarray:
-        """Return an initial population, (POPULATION, N_GENES)."""
+        """Return an initial population, (POPULATION, n_genes)."""
         rng = np.random.default_rng(self.seed if seed is None else seed)
-        population = rng.uniform(-self.bound, self.bound, (POPULATION, N_GENES))
+        population = rng.uniform(-self.bound, self.bound, (POPULATION, self.shape.n_genes))
         return population.astype(np.float32)
 
     def evaluate(self, population: np.ndarray) -> np.ndarray:
         """Return the fitness of each individual, by NumPy."""
         # SciPy and PyPop7 keep float64; products in float32 are twice as fast.
         exact = np.asarray(population, dtype=np.float32)
-        return self.measure(forward(exact, self.inputs, self.scale, np), self.targets, np)
+        return self.measure(self.run(exact, self.inputs, self.scale, np), self.targets, np)
+
+    def run(self, population, inputs, scale, xp):
+        """Return the outputs of networks, by the array library xp."""
+        return forward(population, inputs, self.shape, scale, xp)
 
     def arrays(self, convert: Callable) -> list:
         """Return inputs, targets and scale in another library's arrays."""
@@ -146,8 +172,8 @@ class Task:
 class Best:
     """The fittest genotype that an objective has seen, for libraries that tell only at the end."""
 
-    def __init__(self) -> None:
-        self.genotype, self.fitness = np.zeros(N_GENES), -np.inf
+    def __init__(self, n_genes: int) -> None:
+        self.genotype, self.fitness = np.zeros(n_genes), -np.inf
 
     def see(self, population: np.ndarray, fitness: np.ndarray) -> None:
         """Keep the fittest, if it is fitter than any before."""
@@ -166,7 +192,7 @@ class Best:
 def run_scipy(task: Task, watch: Watch) -> dict:
     from scipy.optimize import differential_evolution
 
-    best = Best()
+    best = Best(task.shape.n_genes)
 
     def objective(genes_by_individuals):
         population = genes_by_individuals.T
@@ -179,7 +205,7 @@ def run_scipy(task: Task, watch: Watch) -> dict:
     with contextlib.suppress(Finished):
         differential_evolution(
             objective,
-            [(-task.limit, task.limit)] * N_GENES,
+            [(-task.limit, task.limit)] * task.shape.n_genes,
             init=task.begin(),  # its own population sizes are multiples of the genes
             vectorized=True,
             updating="deferred",
@@ -200,11 +226,13 @@ def run_evosax(task: Task, watch: Watch, generations_a_call: int) -> dict:
     inputs, targets, scale = task.arrays(jnp.asarray)
 
     def one_fitness(genes):
-        return task.measure(forward(genes[None], inputs, scale, jnp), targets, jnp)[0]
+        return task.measure(task.run(genes[None], inputs, scale, jnp), targets, jnp)[0]
 
     evaluate = jax.vmap(one_fitness)
     task.check(jax.jit(evaluate))
-    algorithm = DifferentialEvolution(population_size=POPULATION, solution=jnp.zeros(N_GENES))
+    algorithm = DifferentialEvolution(
+        population_size=POPULATION, solution=jnp.zeros(task.shape.n_genes)
+    )
     params = algorithm.default_params
 
     def generation(state, key):
@@ -242,13 +270,13 @@ def torch_evaluate(task: Task, batch_size: int | None = None):
     inputs, targets, scale = task.arrays(torch.from_numpy)
 
     def evaluate(population):
-        return task.measure(forward(population, inputs, scale, torch), targets, torch)
+        return task.measure(task.run(population, inputs, scale, torch), targets, torch)
 
     instances = inputs.T.contiguous()  # one a row, so that a batch is gathered quickly
 
     def evaluate_batch(population):
         rows = torch.randint(len(instances), (batch_size,))
-        outputs = forward(population, instances[rows].T, scale, torch)
+        outputs = task.run(population, instances[rows].T, scale, torch)
         return task.measure(outputs, targets[..., rows], torch)
 
     task.check(lambda population: evaluate(torch.from_numpy(population)))
@@ -270,7 +298,7 @@ def run_evox(task: Task, watch: Watch) -> dict:
             """Return the fitness of each individual."""
             return evaluate(population)
 
-    limits = torch.full((N_GENES,), task.limit)
+    limits = torch.full((task.shape.n_genes,), task.limit)
     algorithm = DE(POPULATION, -limits, limits)
     algorithm.pop = torch.from_numpy(task.begin())
     workflow = StdWorkflow(algorithm, Fitness(), opt_direction="max")
@@ -307,8 +335,8 @@ def evotorch_problem(task: Task, batch_size: int | None = None):
         return evaluate(population.as_subclass(torch.Tensor))  # EvoTorch's are read-only
 
     problem = Problem(
-        "max", fitness, solution_length=N_GENES, initial_bounds=(-task.bound, task.bound),
-        vectorized=True, seed=task.seed,
+        "max", fitness, solution_length=task.shape.n_genes, vectorized=True, seed=task.seed,
+        initial_bounds=(-task.bound, task.bound),
     )  # fmt: skip
     return problem, counter
 
@@ -356,7 +384,7 @@ def run_snes(
 
 
 def run_pypop7(task: Task, watch: Watch, optimiser: type, **options) -> None:
-    best = Best()
+    best = Best(task.shape.n_genes)
 
     def objective(genes):
         fitness = task.evaluate(genes[None])
@@ -366,10 +394,10 @@ def run_pypop7(task: Task, watch: Watch, optimiser: type, **options) -> None:
 
     problem = {
         "fitness_function": objective,
-        "ndim_problem": N_GENES,
+        "ndim_problem": task.shape.n_genes,
         # Where it begins; it goes beyond unless told not to.
-        "lower_boundary": np.full(N_GENES, -task.bound),
-        "upper_boundary": np.full(N_GENES, task.bound),
+        "lower_boundary": np.full(task.shape.n_genes, -task.bound),
+        "upper_boundary": np.full(task.shape.n_genes, task.bound),
     }
     watch.begin()
     with contextlib.suppress(Finished):

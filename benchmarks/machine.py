@@ -12,6 +12,7 @@ import numba
 import numpy as np
 from threadpoolctl import threadpool_info
 
+_STATUS, _FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 QUIET_SECONDS = 0.5
 QUIET_CORES = 0.1
 
@@ -73,3 +74,22 @@ class Others:
         if busy is None or self._busy is None:
             return None
         return max(0.0, (busy - self._busy) - (own - self._own)) / (now - self._began)
+
+
+class PeakMemory:
+    """How much more memory this process comes to hold than it holds now, where Linux tells."""
+
+    def __init__(self) -> None:
+        self._before = None
+        if _STATUS.exists() and _FORGET.exists():
+            _FORGET.write_text("5")  # forgets the peak so far
+            self._before = self._read("VmRSS")
+
+    def gigabytes(self) -> float | None:
+        """Return the most that it has held since, beyond what it held then."""
+        return None if self._before is None else (self._read("VmHWM") - self._before) / 1e6
+
+    @staticmethod
+    def _read(name: str) -> int:
+        line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(name))
+        return int(line.split()[1])

@@ -25,7 +25,7 @@ from pathlib import Path
 import libraries
 import numpy as np
 from apart import print_outcome, run_apart
-from libraries import N_GENES, N_INPUTS, N_OUTPUTS, POPULATION, SHAPE, Finished, Task, timed
+from libraries import HAR, POPULATION, Finished, Task, timed
 from machine import QUIET_CORES, Others, describe_machine, wait_for_quiet
 
 from coevo.diagnostics.baseline import N_NETWORKS, Baseline
@@ -40,9 +40,9 @@ TIMEOUT_SECONDS = 400
 
 def make_task() -> Task:
     """Return accuracy on the batch of the NumPy baseline; rounding may turn an instance or two."""
-    baseline = Baseline(SHAPE, BATCH_SIZE)
+    baseline = Baseline(HAR, BATCH_SIZE)
     return Task(
-        baseline.inputs, baseline.targets, libraries.accuracies, tolerance=2.5 / BATCH_SIZE,
+        HAR, baseline.inputs, baseline.targets, libraries.accuracies, tolerance=2.5 / BATCH_SIZE,
         bound=BOUND, limit=BOUND,
     )  # fmt: skip
 
@@ -105,9 +105,9 @@ def measure_coevo(meter: Meter) -> dict:
     from coevo import PAPER
 
     experiment = PAPER["HAR"]
-    assert experiment.shape == SHAPE
+    assert experiment.shape == HAR
     assert experiment.batch_size == BATCH_SIZE
-    data = random_data(N_INPUTS, N_OUTPUTS, 5000, 1072)
+    data = random_data(HAR.n_inputs, HAR.n_outputs, 5000, 1072)
     short = experiment.settings("LECCDE", seed=0, max_generations=3)
     first = timed(lambda: data.evolve(short))
     evaluations, taken, runs = 0, 0.0, 0
@@ -129,7 +129,7 @@ def measure_coevo(meter: Meter) -> dict:
 
 
 def measure_numpy(meter: Meter) -> dict:
-    baseline = Baseline(SHAPE, BATCH_SIZE)
+    baseline = Baseline(HAR, BATCH_SIZE)
     meter.start()
     rate = baseline.rate(meter.seconds)
     meter.stop()
@@ -264,8 +264,8 @@ def make_report(outcomes: dict[str, dict], seconds: float, loads: list[float]) -
     lines = [
         "# Other libraries on the HAR shape",
         "",
-        f"Evaluations per second with a {'-'.join(map(str, SHAPE))} network (tanh, then linear",
-        f"outputs; {N_GENES:,} genes), a batch of {BATCH_SIZE} random instances, accuracy as",
+        f"Evaluations per second with a {HAR} network (tanh, then linear",
+        f"outputs; {HAR.n_genes:,} genes), a batch of {BATCH_SIZE} random instances, accuracy as",
         f"fitness and a population of {POPULATION}, or the size given where a library decides.",
         "",
         "| library | algorithm | version | population | evaluations/s | coevo ÷ it | remark |",
@@ -316,8 +316,8 @@ def conclude(
     report = make_report(chosen, seconds, loads)
     if save:
         content = {
-            "shape": SHAPE,
-            "genes": N_GENES,
+            "shape": HAR,
+            "genes": HAR.n_genes,
             "batch": BATCH_SIZE,
             "seconds": seconds,
             "load_average_before_and_after": loads,

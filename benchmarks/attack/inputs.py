@@ -9,7 +9,7 @@ import math
 import os
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
@@ -41,6 +41,7 @@ VALUES: list[Any] = [
     Settings(), np.datetime64("2018-07-15"), np.full(3, np.nan),
 ]  # fmt: skip
 
+DOORS = ("classifier", "regressor", "evolve")
 ALLOWED = (ValueError, TypeError, MemoryError, OSError)
 ENDLESS = {"sampling_rounds": 10**6}
 """Arguments by which a user may ask for work without end, and from which value on."""
@@ -98,20 +99,13 @@ def attack(seconds: float, seed: int, folder: Path) -> Tally:
     """Fit with one argument or array that makes no sense."""
     tally, generator = Tally(), random.Random(seed)
     rng = np.random.default_rng(seed)
-    classifier = list(inspect.signature(CoevoClassifier).parameters)
-    settings = [field.name for field in fields(Settings)]
-    where = os.getcwd()
-    folder.mkdir(exist_ok=True)
-    os.chdir(folder)  # some values are the names of files
-    try:
+    arguments = [list_arguments(door) for door in range(len(DOORS))]
+    with _inside(folder):
         for _ in rounds(seconds):
             X, y = make_table(rng)
-            door = generator.randrange(3)
+            door = generator.randrange(len(DOORS))
             if generator.random() < 0.6:
-                name = generator.choice(settings if door == 2 else classifier)
-                value = generator.choice(VALUES)
-                if isinstance(value, int) and value >= ENDLESS.get(name, math.inf):
-                    continue
+                name, value = generator.choice(arguments[door])
                 _try(tally, door, name, value, X, y, {name: value}, None)
                 continue
             which = generator.choice(("X", "y", "sample_weight"))
@@ -122,9 +116,43 @@ def attack(seconds: float, seed: int, folder: Path) -> Tally:
                 warnings.simplefilter("ignore")
                 X, y = change(X) if which == "X" else X, change(y) if which == "y" else y
             _try(tally, door, f"{which} {number}", None, X, y, {}, weights)
+    return tally
+
+
+def try_every_argument(door: int, folder: Path) -> Tally:
+    """Fit once with each value for each argument."""
+    tally = Tally()
+    X, y = make_table(np.random.default_rng(1))
+    with _inside(folder):
+        for name, value in list_arguments(door):
+            _try(tally, door, name, value, X, y, {name: value}, None)
+    return tally
+
+
+def list_arguments(door: int) -> list[tuple[str, Any]]:
+    """Return each argument of the classifier, the regressor or `evolve` with each value."""
+    if DOORS[door] == "evolve":
+        names = [field.name for field in fields(Settings)]
+    else:
+        names = list(inspect.signature(CoevoClassifier).parameters)
+    return [
+        (name, value)
+        for name in names
+        for value in VALUES
+        if not (isinstance(value, int) and value >= ENDLESS.get(name, math.inf))
+    ]
+
+
+@contextlib.contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    """Work in a folder, as some values are the names of files."""
+    where = os.getcwd()
+    folder.mkdir(exist_ok=True)
+    os.chdir(folder)
+    try:
+        yield
     finally:
         os.chdir(where)
-    return tally
 
 
 def _try(
@@ -133,7 +161,7 @@ def _try(
 ) -> None:  # fmt: skip
     """Fit, and see that it works or is refused by the argument's name."""
     tally.counts["arguments" if changes else "arrays"] += 1
-    what = f"{('classifier', 'regressor', 'evolve')[door]}: {name}={value!r}"[:120]
+    what = f"{DOORS[door]}: {name}={value!r}"[:120]
     quiet = io.StringIO()
     try:
         with (

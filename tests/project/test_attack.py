@@ -11,6 +11,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 try:
     from attack.__main__ import PARTS, run_part
+    from attack.inputs import DOORS, try_every_argument
     from attack.kills import SETTINGS
     from attack.tally import Tally, rounds
 finally:
@@ -38,6 +39,16 @@ def test_nothing_breaks(part, no_jit):
     found = run_part(part, SHORT[part], seed=20180715)
     assert found["broken"] == []
     assert sum(found["counts"].values()) > 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a fit that hangs is ended by an alarm")
+@pytest.mark.parametrize("door", DOORS)
+def test_every_argument_refuses_what_makes_no_sense(door, no_jit, tmp_path):
+    if no_jit:
+        pytest.skip("many runs, too slow without compiling")
+    tally = try_every_argument(DOORS.index(door), tmp_path)
+    assert tally.broken == []
+    assert tally.counts["refused"] > tally.counts["served"] > 100
 
 
 def test_what_broke_is_told():
