@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .PHONY: demo test lint attack bench overhead cold defaults ablation ties ranges mnist tables control
+.PHONY: paper reproduction readings runtimes diversity
 .PHONY: docs figures gallery study reproduce-wbc clean
 
 # Prints a table and writes a page with a picture, out/demo.html.
@@ -74,8 +75,30 @@ defaults ablation ties ranges: %: $(VENV)/.dev
 	if [ $@ = ablation ]; then $(BIN)/python benchmarks/ablation.py; \
 	    else cp out/$@/tables.md benchmarks/results/$@.md; fi
 	if [ $@ = defaults ]; then $(BIN)/python benchmarks/defaults.py; fi
+	if [ $@ = ties ] || [ $@ = ranges ]; then $(BIN)/python benchmarks/reproduction.py; fi
 
-# Ten minutes of evolution on MNIST beside backpropagation, a quarter of an hour in all.
+# Every table and figure of the paper; days on one core if nothing were committed. Ctrl-C and start it
+# again as often as you like: runs that were cut off go on from their checkpoints.
+paper: $(VENV)/.dev
+	mkdir -p out
+	$(BIN)/coevo study import benchmarks/results/paper.json --store out/paper.sqlite
+	$(BIN)/coevo study run paper --store out/paper.sqlite
+	$(BIN)/coevo study export paper benchmarks/results/paper.json --store out/paper.sqlite
+	$(BIN)/coevo study report paper --store out/paper.sqlite --output out/paper
+	$(BIN)/python benchmarks/reproduction.py
+
+# Rewrites docs/reproduction.md and README's table from benchmarks/results; runs nothing.
+reproduction: $(VENV)/.dev
+	$(BIN)/python benchmarks/reproduction.py
+
+# Other readings of the paper on MNIST (half an hour), what an evaluation costs in each variant (ten
+# minutes, on a quiet machine), and how populations lose their diversity (some minutes).
+readings runtimes diversity: %: $(VENV)/.dev
+	$(BIN)/python benchmarks/$@.py
+	$(BIN)/python benchmarks/reproduction.py
+
+# MNIST with nothing set but the seconds, and beside backpropagation. What is committed is taken over, and
+# only what is missing is run; all of it takes an hour and a half.
 mnist: $(VENV)/.dev
 	$(BIN)/python benchmarks/mnist.py
 

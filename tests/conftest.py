@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import decompose
+from coevo.core.defaults import resolve
 from coevo.core.evaluator import Data
 from coevo.core.metrics import find_metric
 from coevo.core.network import ACTIVATIONS, Architecture
@@ -169,11 +170,12 @@ def make_search(make_classification_data):
     """A search on 40 training and 20 validation instances, measured by the reference engine."""
 
     def make(settings, callbacks=(), evaluator_class=ReferenceEvaluator, seed=5, **further):
+        settings = resolve(settings)
         inputs, targets = make_classification_data(np.random.default_rng(seed))
         architecture = Architecture(4, settings.hidden_layer_sizes, 3, settings.activation)
         decomposition = decompose(settings.decomposition, architecture)
         evaluator = evaluator_class(
-            architecture, decomposition, find_metric(settings.resolved().fitness),
+            architecture, decomposition, find_metric(settings.fitness),
             Data(inputs[:40], targets[:40]), Data(inputs[40:], targets[40:]),
         )  # fmt: skip
         return assemble(evaluator, decomposition, settings, callbacks, **further)

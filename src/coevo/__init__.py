@@ -1,6 +1,6 @@
 """Gradient-free training of neural networks by cooperative co-evolution.
 
-The public names are imported when they are first used, so that `import coevo` is quick.
+Public names are imported on first use, so that `import coevo` is fast.
 """
 
 from importlib import import_module
@@ -138,7 +138,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(module), attribute)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value  # asked for once only
+    globals()[name] = value  # so that this function is called once for each name
     return value
 
 

@@ -1,4 +1,4 @@
-"""How every figure of the package looks."""
+"""The common style of figures."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ LOOK: dict[Any, Any] = {
     "hatch.linewidth": 0.6,
     "svg.hashsalt": "coevo",  # the same figure has the same bytes
 }
-"""Settings of matplotlib's, for `matplotlib.rc_context`."""
+"""For `matplotlib.rc_context`."""

@@ -1,4 +1,4 @@
-"""Templates of pages, with every value escaped."""
+"""Templates of HTML and LaTeX pages; all values are escaped."""
 
 from __future__ import annotations
 
@@ -7,14 +7,9 @@ from typing import Any
 
 
 def make_environment(package: str, **options: Any) -> Any:
-    """Return Jinja's environment for the templates of a package and those that all share.
+    """Return the Jinja environment of a package with a folder `templates`, and of common templates.
 
-    Parameters
-    ----------
-    package
-        The package with a folder `templates`.
-    options
-        How values are escaped: further arguments of `jinja2.Environment`.
+    Further options are those of `jinja2.Environment`, such as how values are escaped.
     """
     from jinja2 import (  # noqa: PLC0415 - slow to import
         ChoiceLoader,
@@ -34,5 +29,5 @@ def make_environment(package: str, **options: Any) -> Any:
 
 
 def data_uri(content: bytes, kind: str) -> str:
-    """Return a figure, kind png or svg+xml, as the source of an image element."""
+    """Return a figure (kind: png or svg+xml) as the source of an image element."""
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"

@@ -1,4 +1,4 @@
-"""Types that modules of every floor share."""
+"""Types that all packages use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of what users hand over, with errors that name the argument and what is accepted."""
+"""Checks of arguments, with errors that name the argument and what is accepted."""
 
 from __future__ import annotations
 

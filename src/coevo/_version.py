@@ -1,3 +1,3 @@
-"""The version, in one place that every floor may import."""
+"""The version, in a module that all packages can import."""
 
 __version__ = "0.2.0.dev0"

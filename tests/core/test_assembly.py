@@ -4,6 +4,7 @@ import numpy as np
 
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import RandomGroups, decompose
+from coevo.core.defaults import resolve
 from coevo.core.evaluator import Data
 from coevo.core.extensions.population_reduction import PopulationReduction
 from coevo.core.metrics import Accuracy
@@ -18,10 +19,11 @@ def test_the_least_fit_are_removed_before_groups_are_redrawn(rng):
     settings = Settings(
         decomposition=RandomGroups(size=5, redraw_every=1), population_size=8, batch_size=20,
         extensions=[PopulationReduction(4)], max_generations=4, seed=1,
+        validate_every="replacement",
     )  # fmt: skip
     decomposition = decompose(settings.decomposition, architecture)
     evaluator = ReferenceEvaluator(architecture, decomposition, Accuracy(), data, data)
-    search = assemble(evaluator, decomposition, settings)
+    search = assemble(evaluator, decomposition, resolve(settings))
     kept = []
 
     def keep(survivors, keep=search.keep):

@@ -14,6 +14,7 @@ import pytest
 from coevo import Strategy
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import decompose
+from coevo.core.defaults import resolve
 from coevo.core.evaluator import Data
 from coevo.core.metrics import Accuracy
 from coevo.core.network import Architecture
@@ -64,12 +65,13 @@ def prepare(variant, subpopulations, fitness, champions, rng, **changes):
     architecture = Architecture(1, (), 2)
     settings = variant_settings(
         variant, hidden_layer_sizes=(), population_size=4, scale_factor=0.5, crossover_rate=0.5,
-        decay=0.5, batch_size=4, dtype="float64", representative="best", **changes,
+        decay=0.5, batch_size=4, dtype="float64", representative="best",
+        validate_every="replacement", **changes,
     )  # fmt: skip
     decomposition = decompose(settings.decomposition, architecture)
     data = Data(X, Y)
     evaluator = ReferenceEvaluator(architecture, decomposition, Accuracy(), data, data)
-    search = assemble(evaluator, decomposition, settings)
+    search = assemble(evaluator, decomposition, resolve(settings))
     state = search.state
     search._timed(search._initialise)
     state.subpopulations = [np.array(subpopulations, dtype=float)]

@@ -163,6 +163,14 @@ def test_a_function_is_asked_for_each_network():
         FunctionMetric(lambda y, o: float("nan"))(outputs, targets)
 
 
+def test_a_function_of_one_number_for_each_instance_gets_numbers():
+    loss = make_metric(
+        lambda y, predicted: np.abs(y - predicted).max(), greater_is_better=False, task="regression"
+    )
+    outputs, targets = np.array([[1.0], [2.0]]), np.array([[1.5], [2.25]])
+    assert loss(outputs, targets) == pytest.approx(-0.5)
+
+
 def test_metrics_are_found_by_name_or_given():
     for name, metric in METRICS.items():
         assert find_metric(name) is metric

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from coevo import Strategy
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import decompose
+from coevo.core.defaults import resolve
 from coevo.core.evaluator import Data
 from coevo.core.metrics import Accuracy, SquaredError
 from coevo.core.network import Architecture
@@ -71,10 +72,11 @@ def test_one_subcomponent_makes_exactly_the_choices_of_de():
         settings = Settings(
             hidden_layer_sizes=(), decomposition=name, limited_evaluation=False, seed=1,
             max_evaluations=None, max_generations=40, dtype="float64", representative="best",
+            validate_every="replacement",
         )  # fmt: skip
         decomposition = decompose(name, architecture)
         evaluator = ReferenceEvaluator(architecture, decomposition, SquaredError(), data, data)
-        search = assemble(evaluator, decomposition, settings)
+        search = assemble(evaluator, decomposition, resolve(settings))
         search.run()
         ends.append(search.state)
     np.testing.assert_array_equal(ends[0].subpopulations[0], ends[1].subpopulations[0])
@@ -191,3 +193,55 @@ def test_the_global_solution_is_made_of_means(make_search, small_settings):
         for i, members in zip(block, individuals, strict=True):
             part = state.global_solution[search.decomposition.groups[i]]
             np.testing.assert_allclose(part, members.mean(axis=0), rtol=1e-5, atol=1e-6)
+
+
+# -------------------------------------------------------- validation every so many generations
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_global_solution_is_validated_every_so_many_generations_and_at_the_end(
+    make_search, small_settings, counting_evaluator, variant
+):
+    settings = small_settings(variant, max_generations=8, validate_every=3)
+    search = make_search(settings, evaluator_class=counting_evaluator)
+    solutions = [search.state.global_solution.copy() for _ in search]
+    assert len(search.evaluator.validated) == 3  # generations 0, 3 and 6
+    column = search.state.history.columns()["validation_fitness"]
+    expected = [f for f, _ in search.evaluator.validated]
+    assert column.tolist() == [expected[g // 3] for g in range(9)]
+    search.settle()
+    assert len(search.evaluator.validated) == 4
+    for (_, validated), g in zip(search.evaluator.validated[1:], (2, 5, 7), strict=True):
+        np.testing.assert_array_equal(validated, solutions[g])
+    fitness = [f for f, _ in search.evaluator.validated]
+    assert search.state.best_validation == max(fitness) == search.state.history.latest[5]
+    best = search.evaluator.validated[int(np.argmax(fitness))][1]
+    np.testing.assert_array_equal(search.state.best_network, best)
+    # The search itself is the same, however it is validated.
+    often = make_search(small_settings(variant, max_generations=8))
+    often.run()
+    np.testing.assert_array_equal(often.state.global_solution, search.state.global_solution)
+
+
+def test_a_run_that_ends_with_a_validation_has_nothing_to_settle(
+    make_search, small_settings, counting_evaluator
+):
+    for validate_every in ("replacement", 4):
+        settings = small_settings(max_generations=8, validate_every=validate_every)
+        search = make_search(settings, evaluator_class=counting_evaluator)
+        search.run()
+        n_validated, rows = len(search.evaluator.validated), search.state.history.rows
+        search.settle()
+        assert len(search.evaluator.validated) == n_validated
+        np.testing.assert_array_equal(search.state.history.rows, rows)
+
+
+def test_patience_and_target_are_looked_at_when_there_is_a_validation(make_search, small_settings):
+    settings = small_settings(max_generations=100, validate_every=4, patience=1)
+    search = make_search(settings)
+    assert search.run() == StopReason.PATIENCE
+    assert search.state.generation % 4 == 0
+    assert search.state.best_generation < search.state.generation
+    search = make_search(small_settings(max_generations=100, validate_every=4, target_fitness=0.5))
+    assert search.run() == StopReason.TARGET_FITNESS
+    assert search.state.generation % 4 == 0

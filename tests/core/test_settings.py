@@ -1,4 +1,4 @@
-"""Settings: objects and names, nested names, where old names are now, and what "auto" means."""
+"""Settings: objects and names, nested names, and where old names are now."""
 
 from dataclasses import fields, replace
 
@@ -19,8 +19,7 @@ from coevo import (
     evolve,
 )
 from coevo.core.control import Fixed
-from coevo.core.settings import MOVED, ProblemSize, describe_settings
-from coevo.core.smoothing import AUTO
+from coevo.core.settings import MOVED, describe_settings
 from coevo.study import read_plan
 
 
@@ -167,46 +166,6 @@ def test_settings_are_compared_and_changed_as_values():
     assert replace(Settings(control="shade"), seed=3).control == SHADE()
 
 
-# ------------------------------------------------------------------------------------------ "auto"
-
-
-def test_auto_is_resolved_once_and_for_all():
-    settings = Settings(strategy="rand/1")
-    for task, fitness in (("classification", "cross_entropy"), ("regression", "squared_error")):
-        resolved = settings.resolved(task, ProblemSize(1000, 9, 60))
-        assert resolved.fitness == fitness
-        assert AUTO not in {
-            value for f in fields(resolved) if isinstance(value := getattr(resolved, f.name), str)
-        }
-        assert resolved.resolved(task) == resolved
-    given = {"scale_factor": 0.3, "crossover_rate": 0.4, "initial_range": 1.0}
-    kept = Settings(**given, scale_initial_range=False).resolved("regression")
-    assert {name: getattr(kept, name) for name in given} == given
-    assert kept.scale_initial_range is False
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, True),
-        ({"fitness": "margin"}, True),
-        ({"fitness": "squared_error"}, True),
-        ({"fitness": "accuracy"}, False),
-        ({"fitness": "f1"}, False),
-        ({"fitness": lambda targets, outputs: 0.0}, False),
-        ({"limited_evaluation": False}, False),
-        ({"decomposition": "whole"}, False),
-        ({"decomposition": "synapse"}, False),
-        ({"decomposition": RandomGroups()}, False),
-        ({"decomposition": [[0, 1], [2]]}, False),
-        ({"decomposition": "whole", "representative": "mean"}, True),
-        ({"representative": "best"}, False),
-    ],
-)
-def test_means_represent_where_they_were_found_better(changes, expected):
-    assert Settings(strategy="rand/1", **changes).resolved().takes_means == expected
-
-
 def test_every_setting_is_described():
     described = describe_settings()
     assert list(described) == [field.name for field in fields(Settings)]
@@ -214,11 +173,14 @@ def test_every_setting_is_described():
 
 
 @pytest.mark.parametrize(
-    ("changes", "strategy"),
-    [({}, "smoothing"), ({"fitness": "accuracy"}, "smoothing"), ({"control": "fixed"}, "smoothing"),
-     ({"control": "shade"}, "rand/1"), ({"population_size": 30}, "rand/1"),
-     ({"fitness": "roc_auc"}, "rand/1")],
-    ids=str,
-)  # fmt: skip
-def test_the_strategy_is_smoothing_unless_a_setting_of_evolution_is_given(changes, strategy):
-    assert Settings(**changes).resolved().strategy.name == strategy
+    ("value", "error"),
+    [("often", ValueError), (0, ValueError), (2.5, TypeError), (None, TypeError)],
+)
+def test_a_validate_every_that_makes_no_sense(value, error):
+    with pytest.raises(error, match="validate_every must be"):
+        Settings(validate_every=value)
+
+
+def test_smoothing_does_not_validate_after_each_replacement():
+    with pytest.raises(ValueError, match="moves all neurons at once: validate_every"):
+        Settings(strategy="smoothing", validate_every="replacement")

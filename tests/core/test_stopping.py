@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from coevo.core.settings import Settings
-from coevo.core.stopping import StopReason, spent_share
+from coevo.core.stopping import StopReason
 from coevo.engines.reference import ReferenceEvaluator
 
 
@@ -80,10 +79,3 @@ def test_a_run_outside_the_main_thread_works(make_search, small_settings):
     thread.start()
     thread.join(30)
     assert search.stop_reason == StopReason.MAX_GENERATIONS
-
-
-def test_the_share_of_a_budget():
-    settings = Settings(max_evaluations=1000, max_generations=10)
-    assert spent_share(settings, 100, 0) == 0.1
-    assert spent_share(settings, 100, 3) == 0.3  # the nearer end counts
-    assert spent_share(settings, 5000, 3) == 1.0

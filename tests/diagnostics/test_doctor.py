@@ -1,5 +1,7 @@
 """The doctor's findings in words."""
 
+from pathlib import Path
+
 import pytest
 
 from coevo.diagnostics import doctor
@@ -31,3 +33,10 @@ def test_kernels_in_words(kernels, state):
     assert any("not installed (export, extra coevo[onnx])" in line for line in lines)
     assert any("50 GFLOP/s" in line for line in lines)
     assert any("OMP_NUM_THREADS=1" in line for line in lines)
+
+
+def test_the_folder_of_cached_kernels_is_found(no_jit):
+    folder = doctor.try_kernels().folder
+    assert (folder is None) == no_jit
+    if folder is not None:
+        assert any(Path(folder).glob("*.nbi"))

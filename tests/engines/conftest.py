@@ -8,6 +8,7 @@ import pytest
 from coevo import Settings
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import decompose
+from coevo.core.defaults import resolve
 from coevo.core.evaluator import Data, FusedEvaluator
 from coevo.core.label_metrics import LabelCrossEntropy, LabelFBeta
 from coevo.core.metrics import (
@@ -73,11 +74,11 @@ def settings_for():
         defaults = {
             "hidden_layer_sizes": hidden_layer_sizes, "population_size": 8, "batch_size": 40,
             "max_evaluations": None, "max_generations": 9, "seed": 4 if variant is None else 11,
-            "dtype": "float64", "representative": "best",
+            "dtype": "float64", "representative": "best", "validate_every": "replacement",
         }  # fmt: skip
         if variant is None:
-            return Settings(**defaults | changes)
-        return variant_settings(variant, **defaults | changes)
+            return resolve(Settings(**defaults | changes))
+        return resolve(variant_settings(variant, **defaults | changes))
 
     return make
 

@@ -228,7 +228,7 @@ def test_growing_batches_are_limited_to_the_data(iris):
     classifier = CoevoClassifier(
         **QUICK, batch_size=30, extensions=[BatchGrowth(final_size=1000)], reshuffle_batches=True
     ).fit(*iris)
-    assert classifier._training.ongoing.state.batches.n_batches < 5
+    assert classifier._fit_state.ongoing.state.batches.n_batches < 5
 
 
 def test_saved_estimators_predict_the_same(iris, numbers, tmp_path):

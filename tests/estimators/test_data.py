@@ -72,7 +72,7 @@ def test_enough_instances_are_split_by_class():
     assert sorted([*kept, *split_off]) == list(range(len(X)))
     assert len(split_off) == MIN_VALIDATION
     assert y[split_off].mean() == pytest.approx(y.mean(), abs=0.03)
-    assert classifier._split(data[slice(0, 80)], 0) is None
+    assert classifier._split(data[slice(0, 80)], 0) == (None, None)
 
 
 def test_a_rare_class_is_trained_on_and_the_others_validated(rng):

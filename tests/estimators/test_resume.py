@@ -199,7 +199,7 @@ OTHER = {
     "strategy": "best/1", "representative": "best", "sampling_rounds": 4, "initial_range": 2.0,
     "scale_initial_range": False, "extensions": ["weight_decay"], "validation_fraction": 0.3,
     "class_weight": {"high": 2.0}, "random_state": 9, "dtype": "float64",
-    "categorical_features": None, "max_categories": 9,
+    "categorical_features": None, "max_categories": 9, "validate_every": 3,
 }  # fmt: skip
 COMPONENTS = [
     ("control", Dither()), ("control", JDE()), ("control", SHADE()),

@@ -104,9 +104,9 @@ def test_a_stream_goes_on_with_the_network_of_a_fit(make_data):
     X, y = make_data(CoevoClassifier)
     still = QUICK | {"strategy": Smoothing(rate=1e-9), "max_evaluations": 500}
     classifier = CoevoClassifier(**still).fit(X, y)
-    before = classifier._training.ongoing.state.global_solution.copy()
+    before = classifier._fit_state.ongoing.state.global_solution.copy()
     classifier.partial_fit(0.2 * X[:20], y[:20])  # its inputs have other moments
-    after = classifier._training.ongoing.state.global_solution
+    after = classifier._fit_state.ongoing.state.global_solution
     np.testing.assert_allclose(after, before, atol=1e-4)
 
 

@@ -33,7 +33,7 @@ def test_fitness_is_inherited_from_batch_to_batch(iris, decay):
     classifier.partial_fit(X[::2], y[::2], classes=[0, 1, 2])
     classifier.partial_fit(X[1::2], y[1::2])
     # Accuracy alone is at most 1; what is more comes from the first batch.
-    assert (classifier._training.ongoing.state.fitness.max() > 1) == (decay < 1)
+    assert (classifier._fit_state.ongoing.state.fitness.max() > 1) == (decay < 1)
 
 
 def test_a_streams_validation_set_keeps_the_best_network(iris):

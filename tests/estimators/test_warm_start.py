@@ -41,13 +41,13 @@ def test_a_warm_start_on_other_data_measures_everyone_again(iris):
     classifier = CoevoClassifier(
         **QUICK | COUNTED, warm_start=True, limited_evaluation=False, decomposition="whole"
     ).fit(X, y)
-    assert classifier._training.ongoing.state.fitness.min() > 0.7
+    assert classifier._fit_state.ongoing.state.fitness.min() > 0.7
     n_evaluations = classifier.n_evaluations_
     classifier.set_params(max_evaluations=None, max_generations=1).fit(X, other)
-    state = classifier._training.ongoing.state
+    state = classifier._fit_state.ongoing.state
     population = state.subpopulations[0][0]
     for genotype, fitness in zip(population, state.fitness[0], strict=True):
-        network = classifier._training.unscaled(classifier.network_.architecture, genotype)
+        network = classifier._fit_state.unscale_network(classifier.network_.architecture, genotype)
         answers = network.outputs(X).argmax(axis=1)
         assert fitness == pytest.approx(np.mean(answers == other))
     assert state.champions[0] == state.fitness[0].argmax()
@@ -67,7 +67,7 @@ def test_a_warm_start_measures_everyone_in_place(iris, decomposition):
         random_state=1, dtype="float64", warm_start=True, validation_fraction=0.0,
     ).fit(X, y)  # fmt: skip
     data = classifier._check_data(X, y, None, reset=False)
-    inputs = classifier._training.scale(data, "float64").inputs
+    inputs = classifier._fit_state.scale(data, "float64").inputs
     measured = []
 
     class Observer(Extension):
@@ -88,7 +88,7 @@ def test_a_warm_start_measures_everyone_in_place(iris, decomposition):
 
     classifier.set_params(max_generations=1, extensions=[WeightDecay(0.1), Observer()])
     classifier.fit(X, other)
-    assert measured == list(range(len(classifier._training.ongoing.decomposition)))
+    assert measured == list(range(len(classifier._fit_state.ongoing.decomposition)))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -117,24 +117,24 @@ def test_a_control_goes_on_with_what_it_has_learnt(iris, control):
         "control": control, "strategy": "current-to-pbest/1", "warm_start": True, "random_state": 1,
     }  # fmt: skip
     classifier = CoevoClassifier(**arguments).fit(*iris)
-    memory = classifier._training.ongoing.state.memories[control]
+    memory = classifier._fit_state.ongoing.state.memories[control]
     learnt = {name: array.copy() for name, array in memory.items()}
     classifier.fit(*iris)
-    assert classifier._training.ongoing.state.memories[control] is memory
+    assert classifier._fit_state.ongoing.state.memories[control] is memory
     assert all(not np.array_equal(memory[name], learnt[name]) for name in learnt)
     classifier.set_params(control="fixed").fit(*iris)  # another control begins anew
-    assert classifier._training.ongoing.state.memories["fixed"] == {}
-    assert control not in classifier._training.ongoing.state.memories
+    assert classifier._fit_state.ongoing.state.memories["fixed"] == {}
+    assert control not in classifier._fit_state.ongoing.state.memories
 
 
 def test_subpopulations_shrink_and_stay_small(iris):
     arguments = QUICK | {"extensions": [PopulationReduction(final_size=5)], "warm_start": True}
     classifier = CoevoClassifier(**arguments).fit(*iris)
-    size = classifier._training.ongoing.state.fitness.shape[1]
+    size = classifier._fit_state.ongoing.state.fitness.shape[1]
     assert 5 <= size < classifier.settings_.population_size
     generations = classifier.n_iter_
     classifier.fit(*iris)
-    assert classifier._training.ongoing.state.fitness.shape[1] <= size
+    assert classifier._fit_state.ongoing.state.fitness.shape[1] <= size
     assert classifier.n_iter_ > generations
 
 

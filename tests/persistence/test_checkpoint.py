@@ -19,7 +19,7 @@ from coevo.persistence.container import pack
 
 SMALL = {
     "hidden_layer_sizes": (4,), "batch_size": 12, "population_size": 6, "max_generations": 12,
-    "n_threads": 1, "seed": 5, "extensions": (),
+    "n_threads": 1, "seed": 5, "extensions": (), "validate_every": "replacement",
 }  # fmt: skip
 OLD = Path(__file__).parent / "version_0_1"
 

@@ -36,7 +36,7 @@ from coevo.persistence.plain import plain_settings
 
 SMALL = {
     "hidden_layer_sizes": (4,), "batch_size": 12, "population_size": 6, "max_generations": 12,
-    "n_threads": 1, "seed": 5, "extensions": (),
+    "n_threads": 1, "seed": 5, "extensions": (), "validate_every": "replacement",
 }  # fmt: skip
 
 
@@ -66,6 +66,9 @@ SMALL = {
         {"control": "shade", "strategy": CurrentToPBest(synchronous=False)},
         {"control": "shade", "variant": "DE"},
         {"decomposition": "synapse"},
+        {"validate_every": 4},  # stopped in between, and ended at a validation
+        {"validate_every": 5, "representative": "best", "fitness": "accuracy"},
+        {"validate_every": 7, "variant": "CCDE", "engine": "batched"},
         {"decomposition": "neuron_outgoing", "hidden_layer_sizes": (5, 4)},
         {"decomposition": RandomGroups(4, redraw_every=2), "control": "jde"},
         {
@@ -193,6 +196,19 @@ def test_patience_counts_from_the_best_generation_after_resuming(path, data, ass
     assert_same_run(evolve(*data, **changes, checkpoint=path, resume=True), whole)
 
 
+def test_patience_of_a_resumed_run_waits_for_a_validation(path, data, assert_same_run):
+    changes = SMALL | {"fitness": "accuracy", "patience": 6, "max_generations": 500}
+    changes |= {"validate_every": 5}
+    whole = evolve(*data, **changes)
+    assert whole.stop_reason == StopReason.PATIENCE
+    assert whole.generations % 5 == 0
+    for generation in (whole.generations - 2, whole.generations):
+        evolve(*data, **changes | {"max_generations": generation}, checkpoint=path, resume=True)
+        assert_same_run(evolve(*data, **changes, checkpoint=path, resume=True), whole)
+        for file in (path, previous_path(path)):
+            file.unlink(missing_ok=True)
+
+
 # ------------------------------------------------------------------------------ when it is written
 
 
@@ -303,7 +319,7 @@ def test_two_runs_do_not_write_one_checkpoint(path, data, assert_same_run):
     ("change", "message"),
     [
         ({"population_size": 7}, "population_size is 6 in the checkpoint and 7 here"),
-        ({"scale_factor": 0.3}, "scale_factor is 0.371 in the checkpoint and 0.3 here"),
+        ({"scale_factor": 0.3}, "scale_factor is 'auto' in the checkpoint and 0.3 here"),
         ({"hidden_layer_sizes": (4, 2)}, r"hidden_layer_sizes is \[4\] in .* and \[4, 2\] here"),
         ({"seed": 6}, "seed is 5 in the checkpoint and 6 here"),
         ({"seed": None}, "seed is 5 in the checkpoint and None here"),
@@ -311,7 +327,7 @@ def test_two_runs_do_not_write_one_checkpoint(path, data, assert_same_run):
         ({"engine": "batched"}, "engine is 'delta' in the checkpoint and 'batched' here"),
         ({"decomposition": [range(35)]}, "decomposition is 'neuron' in .* and {'n_groups': 1"),
         ({"decomposition__size": 9, "decomposition": "random"}, r"decomposition is 'neuron' in"),
-        ({"strategy": "rand/1/exp"}, r"strategy is 'rand/1' in .*rand/1\(crossover='exponential"),
+        ({"strategy": "rand/1/exp"}, r"strategy is 'auto' in .*rand/1\(crossover='exponential"),
         ({"control": "shade"}, "control is 'fixed' in the checkpoint and 'shade' here"),
         ({"extensions": ["weight_decay"]}, r"extensions is \[\] in .* \['weight_decay'\] here"),
         ({"decay": 0.5, "batch_size": 10}, "batch_size is 12 .* 10 here; decay is 0.2 .* 0.5"),

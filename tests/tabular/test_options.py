@@ -38,6 +38,8 @@ def test_the_defaults_that_help_tells_are_the_estimators():
         ("initial_range", "2,1", (2.0, 1.0)),
         ("initial_range", "auto", "auto"),
         ("scale_factor", "auto", "auto"),
+        ("validate_every", "replacement", "replacement"),
+        ("validate_every", "20", 20),
         ("extensions", "a(x=1,y=2),b", ("a(x=1,y=2)", "b")),
         ("limited_evaluation", "no", False),
         ("strategy", "best/1", "best/1"),

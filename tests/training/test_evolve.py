@@ -6,6 +6,7 @@ import pytest
 from coevo import RandomGroups, Settings, evolve
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import decompose
+from coevo.core.defaults import resolve
 from coevo.core.evaluator import Data
 from coevo.core.metrics import Accuracy
 from coevo.core.stopping import StopReason
@@ -91,7 +92,7 @@ def test_individuals_are_measured_in_their_places_in_the_network(data, name):
     evaluator = ReferenceEvaluator(
         architecture, decomposition, Accuracy(), training, Data(data[2], data[3])
     )
-    search = assemble(evaluator, decomposition, settings, initial_network=genotype)
+    search = assemble(evaluator, decomposition, resolve(settings), initial_network=genotype)
     search._timed(search._initialise)
     state, decomposition = search.state, search.decomposition  # random groups are drawn by now
     np.testing.assert_array_equal(state.global_solution, genotype)

@@ -8,14 +8,16 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coevo import CoevoClassifier, CoevoRegressor, Settings, evolve
+from coevo.core.defaults import resolve
 from coevo.core.evaluator import Data
 from coevo.core.hooks import Hook
-from coevo.core.metrics import Accuracy, CrossEntropy, make_metric
+from coevo.core.metrics import Accuracy, CrossEntropy, find_metric, make_metric
 from coevo.core.responses import ClassResponses, NumberResponses
 from coevo.core.stopping import StopReason
 from coevo.engines.reference import ReferenceEvaluator
 from coevo.engines.registry import ENGINES
-from coevo.training.run import DataProblem, run_search
+from coevo.training.problem import DataProblem
+from coevo.training.run import run_search
 
 SETTINGS = Settings(
     hidden_layer_sizes=(3,), batch_size=10, population_size=6, max_evaluations=None,
@@ -108,13 +110,14 @@ def test_hooks_are_closed_when_a_metric_fails(problem):
 
 
 def test_a_hook_may_restore_a_state(problem):
-    whole = run_search(problem, SETTINGS)
+    settings = replace(SETTINGS, validate_every="replacement")  # the end of a run adds none
+    whole = run_search(problem, settings)
     calls = []
     first = Recorder("a", calls)
-    run_search(problem, replace(SETTINGS, max_generations=2), [first])
+    run_search(problem, replace(settings, max_generations=2), [first])
     state = first.search.state
     hooks = [Recorder("b", calls, state=state), Recorder("c", calls)]
-    second = run_search(problem, SETTINGS, hooks)
+    second = run_search(problem, settings, hooks)
     np.testing.assert_array_equal(second.network.genotype, whole.network.genotype)
     assert second.evaluations == whole.evaluations
     assert hooks[0].search.state is state
@@ -176,7 +179,7 @@ def test_a_hook_that_cannot_stop_is_no_end(problem):
 def test_settings_are_resolved_in_the_result(problem):
     result = run_search(problem, SETTINGS)
     settings = result.settings
-    assert settings.resolved() == settings
+    assert resolve(settings) == settings
     assert isinstance(settings.fitness, CrossEntropy)
     assert settings.representative == "mean"
     critical = np.sqrt(0.75 / settings.population_size)
@@ -189,7 +192,7 @@ def test_settings_are_resolved_in_the_result(problem):
         NumberResponses(),
     )
     result = run_search(numbers, SETTINGS)
-    assert result.settings.resolved("regression") == result.settings
+    assert resolve(result.settings, "regression") == result.settings
     assert (result.settings.fitness.name, result.classes) == ("squared_error", None)
 
 
@@ -216,6 +219,32 @@ def test_validation_may_have_a_metric_of_its_own(problem):
     outputs = result.network.outputs(problem.validation.inputs)
     assert result.validation_fitness == Accuracy()(outputs, problem.validation.targets)
     assert result.train_fitness < 0  # cross-entropy
+
+
+@pytest.mark.parametrize("fitness", ["cross_entropy", "accuracy", "roc_auc"])
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("validation_fitness", [None, "matthews"])
+def test_many_validation_instances_are_looked_at_now_and_then(
+    make_classification_data, fitness, engine, validation_fitness
+):
+    """The network that is kept has the validation fitness it has on all of them."""
+    inputs, targets = make_classification_data(np.random.default_rng(2), 650, n_classes=2)
+    problem = DataProblem(
+        Data(inputs[:50], targets[:50]), Data(inputs[50:], targets[50:]),
+        ClassResponses(np.array(["ash", "birch"])), validation_fitness=validation_fitness,
+    )  # fmt: skip
+    settings = replace(SETTINGS, fitness=fitness, max_generations=110, seed=4)
+    hook = Recorder("search", [])
+    result = run_search(problem, settings, [hook], engine=engine)
+    assert result.settings.validate_every == 75  # 15 × 600 / (2 × 6 × 10)
+    column = result.history.columns()["validation_fitness"]
+    assert set(np.flatnonzero(np.diff(column))) <= {74, 109}  # the last at the end
+    metric = find_metric(validation_fitness or fitness)
+    outputs = result.network.outputs(problem.validation.inputs)
+    expected = pytest.approx(float(metric(outputs, problem.validation.targets)), abs=1e-12)
+    assert result.validation_fitness == expected
+    # The delta engine does not keep up with what nobody asks for.
+    assert hook.search.evaluator.memory() == {}
 
 
 def test_warnings_of_a_metric_are_given_again_after_the_run(problem):

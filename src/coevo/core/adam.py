@@ -1,8 +1,8 @@
-"""Moves neurons along a direction with Adam's step sizes, in coordinates of standardised inputs.
+"""Adam's step sizes (Kingma and Ba, 2015) for neurons, in coordinates of standardised inputs.
 
 With z = (x − centre) × factor, a neuron of weights w and bias b over z is one of weights w × factor
-and bias b − Σ w × factor × centre over x. A direction over x becomes one over z by the chain rule:
-(direction − centre × direction of the bias) × factor.
+and bias b − Σ w × factor × centre over x. By the chain rule, a direction d over the weights of x
+and e over the bias is (d − centre × e) × factor over the weights of z.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from coevo._typing import Array
 from coevo.runtime.jit import compiled
 
 FORGETTING = (0.9, 0.999)
-"""Share of the old in the running means of the direction and of its square."""
-_LEAST = 1e-8  # added to the root of the mean square, which may be 0
+"""Adam's β₁ and β₂: the weight of the past in the running means of slope and squared slope."""
+_LEAST = 1e-8  # Adam's ε: the mean square may be 0
 
 
 class Neurons(NamedTuple):
@@ -27,9 +27,9 @@ class Neurons(NamedTuple):
     means : array of shape (H, n + 1)
         Weights and bias over standardised inputs.
     solution : array of shape (H, n + 1)
-        Weights and bias over the inputs as they are.
+        Weights and bias over the raw inputs.
     first, second : arrays of shape (H, n + 1)
-        Running means of the direction and of its square.
+        Running means of the slope and of its square.
     centre, factor : arrays of shape (n,)
         How inputs are standardised.
     """
@@ -44,14 +44,14 @@ class Neurons(NamedTuple):
 
 @compiled
 def fold(neurons, start, stop):
-    """Write the weights and biases over inputs as they are of the neurons from start to stop."""
+    """Write the solution from the means, for the neurons from start to stop."""
     centre, factor = neurons.centre, neurons.factor
     n_inputs = len(centre)
     for h in range(start, stop):
         mean, solution = neurons.means[h], neurons.solution[h]
         for i in range(n_inputs):
             solution[i] = mean[i] * factor[i]
-        # Four sums, as an addition would wait for the one before.
+        # Four independent sums: each addition to a single one would wait for the one before.
         offset0, offset1, offset2, offset3 = 0.0, 0.0, 0.0, 0.0
         whole = n_inputs - n_inputs % 4
         for i in range(0, whole, 4):
@@ -66,7 +66,7 @@ def fold(neurons, start, stop):
 
 @compiled
 def _find_slopes(direction, mean, centre, factor, decay, slopes):
-    """Write the slopes over standardised inputs, (n + 1,), of a neuron."""
+    """Write a neuron's slopes over standardised inputs, (n + 1,), less weight decay."""
     n_inputs = len(centre)
     bias = direction[n_inputs]
     for i in range(n_inputs):
@@ -76,7 +76,7 @@ def _find_slopes(direction, mean, centre, factor, decay, slopes):
 
 @compiled
 def _step(slopes, mean, first, second, rate, root):
-    """Move a neuron's mean along its slopes; all (n + 1,)."""
+    """Take Adam's step with a neuron's mean; all arrays: (n + 1,)."""
     real = slopes.dtype.type
     keep_first, keep_second = real(FORGETTING[0]), real(FORGETTING[1])
     add_first, add_second = real(1) - keep_first, real(1) - keep_second
@@ -92,8 +92,8 @@ def move(
 ) -> None:  # fmt: skip
     """Take a step with the neurons from start to stop.
 
-    direction: (H, n + 1) over the inputs as they are; decay: share of the weights that is taken off
-    the direction; n_moves: how many steps there have been, this one included.
+    direction: (H, n + 1) over the raw inputs; decay: multiple of the weights that is subtracted
+    from their slopes; n_moves: number of steps so far, this one included.
     """
     _move_means(neurons, direction, rate, decay, n_moves, start, stop)
     fold(neurons, start, stop)
@@ -102,7 +102,7 @@ def move(
 @compiled
 def _move_means(neurons, direction, rate, decay, n_moves, start, stop):
     real = neurons.means.dtype.type
-    size = real(rate / (1 - FORGETTING[0] ** n_moves))  # the running means began at 0
+    size = real(rate / (1 - FORGETTING[0] ** n_moves))  # Adam's bias correction: means begin at 0
     root = real(1 / np.sqrt(1 - FORGETTING[1] ** n_moves))
     slopes = np.empty(direction.shape[1], dtype=neurons.means.dtype)
     for h in range(start, stop):
@@ -112,7 +112,7 @@ def _move_means(neurons, direction, rate, decay, n_moves, start, stop):
 
 
 def unfold(neurons: Neurons) -> None:
-    """Write the means that stand for the solution; the inverse of `fold`."""
+    """Write the means from the solution; the inverse of `fold`."""
     weights = neurons.solution[:, :-1].astype(np.float64)
     neurons.means[:, :-1] = weights / neurons.factor
     neurons.means[:, -1] = neurons.solution[:, -1] + weights @ neurons.centre

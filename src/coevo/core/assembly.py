@@ -13,7 +13,7 @@ from coevo.core.extensions.regrouping import Regrouping
 from coevo.core.inheritance import FullEvaluation, Inheritance, LimitedEvaluation
 from coevo.core.loop import Callback, SearchLoop
 from coevo.core.search import Search
-from coevo.core.settings import ProblemSize, Settings
+from coevo.core.settings import Settings
 from coevo.core.smoothed_search import SmoothedSearch, draw_means
 from coevo.core.smoothing import Smoothing
 from coevo.core.state import SearchState, draw_state
@@ -37,14 +37,12 @@ def assemble(
     decomposition
         The genes of each subpopulation; random groups are drawn here.
     settings
-        What to build; "auto" is resolved as for a classifier.
+        What to build; nothing is "auto" (`coevo.core.defaults.resolve`).
     callbacks, initial_network
         As for `Search`.
     state
-        Where to go on from; drawn if there is none.
+        A state to continue from; a new one is drawn if there is none.
     """
-    size = ProblemSize(evaluator.n_instances, decomposition.layer_inputs[0], len(decomposition))
-    settings = settings.resolved(size=size)
     if isinstance(settings.strategy, Smoothing):
         if not isinstance(evaluator, SmoothingEvaluator):
             raise TypeError('strategy="smoothing" needs an engine with find_direction')
@@ -55,8 +53,8 @@ def assemble(
         state, decomposition = draw_state(settings, decomposition, evaluator, initial_network)
         if decomposition.is_random:
             evaluator.regroup(decomposition)
-    # Groups are redrawn last: the least fit are removed by the fitness they competed with.
-    extensions = [*settings.extensions, *_extensions_of(settings)]
+    # Groups are redrawn last: individuals are removed by the fitness they competed with.
+    extensions = [*settings.extensions, *_find_implied_extensions(settings)]
     inheritance: Inheritance = FullEvaluation()
     if settings.limited_evaluation:
         inheritance = LimitedEvaluation(settings.decay)
@@ -73,8 +71,8 @@ def assemble(
     )
 
 
-def _extensions_of(settings: Settings) -> list[Extension]:
-    """Return the extensions that other settings ask for."""
+def _find_implied_extensions(settings: Settings) -> list[Extension]:
+    """Return the extensions that the decomposition and the strategy need."""
     found: list[Extension] = []
     if isinstance(settings.decomposition, RandomGroups):
         found.append(Regrouping(settings.decomposition.redraw_every))

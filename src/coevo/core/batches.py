@@ -15,7 +15,7 @@ Instances = slice | Array
 
 @dataclass
 class Batches:
-    """A random partition of the training instances and the place in it.
+    """A random partition of the training instances, and which batch is next.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class Batches:
     reshuffles
         Whether a new partition is drawn whenever every batch has been visited.
     position
-        Which batch is next.
+        The next batch.
     next_size
-        How large batches should be from the next partition on; None for as they are.
+        The size of batches from the next partition on; None to keep their number.
     """
 
     order: Array
@@ -39,7 +39,7 @@ class Batches:
 
     @classmethod
     def all_instances(cls, n_instances: int) -> Batches:
-        """Full evaluation: one batch that holds everything, in the order given."""
+        """Full evaluation: one batch of all instances, in the order given."""
         return cls(np.arange(n_instances), n_batches=1)
 
     @classmethod
@@ -62,14 +62,14 @@ class Batches:
     def __getitem__(self, k: int) -> Instances:
         """Return the instances of batch k."""
         if self.n_batches == 1:
-            return slice(0, len(self.order))  # everything, and no need to copy it
-        # As numpy.array_split: the first few batches hold one instance more.
+            return slice(0, len(self.order))  # all instances, without a copy
+        # As numpy.array_split: the first batches have one instance more.
         size, longer = divmod(len(self.order), self.n_batches)
         start = k * size + min(k, longer)
         return self.order[start : start + size + (k < longer)]
 
     def take(self, rng: np.random.Generator) -> Instances:
-        """Return the next batch and move on; a new partition is drawn after the last, if wanted."""
+        """Return the next batch; after the last one, draw a new partition if `reshuffles`."""
         if self.position == self.n_batches:
             self.position = 0
             if self.reshuffles:

@@ -11,12 +11,19 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from coevo._validation import check_name
 
+AUTO = "auto"
+"""Leaves a setting to the library; see `coevo.core.defaults`."""
 _SPELLING = re.compile(r"\s*([\w/-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+def is_auto(value: Any) -> bool:
+    """Return whether a setting is left to the library."""
+    return isinstance(value, str) and value == AUTO
 
 
 @dataclass
@@ -24,7 +31,9 @@ class Component:
     """A dataclass whose fields are settings."""
 
     name: ClassVar[str]
-    """What it is called in files, on the command line and in a search's state."""
+    """Its name in files, on the command line and in a search's state."""
+    in_name: ClassVar[tuple[str, ...]] = ()
+    """Settings that the name tells."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name; `deep` is there for scikit-learn."""
@@ -42,9 +51,10 @@ class Component:
     def __str__(self) -> str:
         """Return the text that `find_component` reads: the name, and what is not at its default."""
         changed = [
-            f"{field.name}={getattr(self, field.name)!r}"
+            f"{field.name}={value!r}"
             for field in fields(self)
-            if field.default is MISSING or getattr(self, field.name) != field.default
+            if (value := getattr(self, field.name)) != field.default
+            and field.name not in self.in_name
         ]
         return f"{self.name}({', '.join(changed)})" if changed else self.name
 
@@ -57,13 +67,13 @@ def find_component(
     Parameters
     ----------
     argument
-        What the caller calls it.
+        Name of the setting, for messages.
     given
         A name of `known`, a text such as "shade(memory_size=10)", or an object.
     known
         Components by name.
     kind
-        What an object must be an instance of.
+        The class of accepted objects.
     """
     if isinstance(given, kind):
         return given
@@ -105,10 +115,9 @@ def nest(
     settings
         By name; `control__memory_size` changes the setting `memory_size` of `control`.
     find
-        Turns what is given for a setting into its component; the second argument is the name of
-        the component's setting that is asked for.
+        By name of a setting: turns its value into a component, given the nested name too.
     defaults
-        What a setting is if it is not given.
+        Values of settings that are not given.
     """
     plain = {name: value for name, value in settings.items() if "__" not in name}
     for name, value in settings.items():

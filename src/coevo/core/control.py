@@ -26,19 +26,18 @@ class Control(Extension):
 
         Returns
         -------
-        two arrays of shape (k, len(turn.targets)): F in (0, 1] unless the user wants more, CR in
-        [0, 1]
+        two arrays of shape (k, len(turn.targets)): F above 0, CR in [0, 1]
         """
 
 
 @dataclass
 class Fixed(Control):
-    """The paper's: the settings `scale_factor` and `crossover_rate` for everyone."""
+    """The paper's: every trial has the settings `scale_factor` and `crossover_rate`."""
 
     name: ClassVar[str] = "fixed"
 
     def draw(self, search: Search, turn: Turn) -> tuple[Array, Array]:
-        """Draw nothing."""
+        """Return the settings; nothing is drawn."""
         shape = (len(turn.subpopulations), len(turn.targets))
         settings = search.settings
         return np.full(shape, settings.scale_factor), np.full(shape, settings.crossover_rate)

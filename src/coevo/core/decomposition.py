@@ -14,13 +14,10 @@ from coevo._validation import check_integer, check_name
 from coevo.core.component import Component, find_component
 from coevo.core.network import Architecture
 
-NAMES = ("whole", "layer", "neuron", "neuron_outgoing", "synapse", "random")
-"""The decompositions known by name."""
-
-_LONGEST_BLOCK = 4096  # subpopulations, so that their parents and trials take little memory at once
+_LONGEST_BLOCK = 4096  # subpopulations, so that the trials of a block take little memory
 
 Genes = slice | Array
-"""Where a subpopulation's genes lie in the genotype: a slice if they are neighbours."""
+"""Positions of a subpopulation's genes in the genotype: a slice if they are contiguous."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +31,11 @@ class Decomposition:
     groups
         The genes of each subpopulation, in the order in which the search visits them.
     sizes
-        How many genes each subpopulation has.
+        Number of genes of each subpopulation.
     layer_of_gene : integer array of shape (n_genes,)
-        The layer that each gene of the genotype belongs to.
+        The layer of each gene of the genotype.
     layer_inputs
-        How many inputs the neurons of each layer have.
+        Number of inputs of each layer's neurons.
     gene_order : integer array of shape (n_genes,), or None
         The order of genes that random groups were cut from; None if the groups are not random.
     """
@@ -59,10 +56,10 @@ class Decomposition:
         return self.gene_order is not None
 
     def redraw(self, order: Array) -> Decomposition:
-        """Return as many groups of nearly equal size, cut from the genes in another order.
+        """Return random groups cut from the genes in another order: as many, of nearly equal size.
 
-        Within a group the genes are in the genotype's order. Groups come by their first layer and
-        size, so that there are few blocks.
+        Within a group genes are in the genotype's order. Groups are sorted by first layer and size,
+        so that there are few blocks.
 
         Parameters
         ----------
@@ -80,9 +77,8 @@ class Decomposition:
     def blocks(self) -> tuple[range, ...]:
         """Runs of subpopulations that see the same inputs and have equally many genes.
 
-        A subpopulation's genes meet the activations below its first layer. In a run of
-        subpopulations with one first layer none can change those activations, so all of their
-        individuals can meet them together, in one matrix product. Very long runs are cut.
+        Subpopulations with the same first layer do not change the activations below it, so that
+        the pre-activations of all their individuals are one matrix product. Long runs are cut.
         """
         blocks: list[range] = []
         start = 0
@@ -99,18 +95,18 @@ class Decomposition:
 
     @cached_property
     def genes_of_blocks(self) -> tuple[Array, ...]:
-        """For each block, which genes its k subpopulations own: arrays of shape (k, genes)."""
+        """For each block, the genes of its k subpopulations: arrays of shape (k, genes)."""
         genes = np.arange(len(self.layer_of_gene))
         return tuple(np.stack([genes[self.groups[i]] for i in block]) for block in self.blocks)
 
     def compose(self, subpopulations: Sequence[Array], chosen: Array) -> Array:
-        """Put a network together from one individual of each subpopulation.
+        """Assemble a network from one individual of each subpopulation.
 
         Parameters
         ----------
         subpopulations : arrays of shape (k, NP, genes), one for each block
         chosen : integer array of shape (SP,)
-            Which individual of each subpopulation.
+            The individual of each subpopulation.
 
         Returns
         -------
@@ -167,7 +163,7 @@ def find_decomposition(given: Any) -> Given:
         )
     else:
         _find_groups(given)
-        given = list(given)  # which, unlike an array, can be compared with a name
+        given = list(given)  # unlike an array, it can be compared with a name
     chosen: Given = given
     return chosen
 
@@ -214,11 +210,10 @@ def _neurons(architecture: Architecture) -> list[Genes]:
 
 
 def _neurons_outgoing(architecture: Architecture) -> list[Genes]:
-    """Give every neuron its bias and its outgoing weights, the first layer its incoming ones too.
+    """Group each neuron's bias with its outgoing weights, in the first layer also incoming ones.
 
-    A weight between two hidden neurons could go to either; it goes to the one it comes from. Output
-    neurons have no outgoing weights, so that each has its bias left or, without hidden layers, what
-    "neuron" gives it.
+    A weight between two hidden neurons belongs to the one it comes from. What is left for an output
+    neuron is its bias or, without hidden layers, its incoming weights and bias.
     """
     matrices = architecture.matrices(np.arange(architecture.n_genes))
     groups: list[Genes] = []
@@ -226,7 +221,7 @@ def _neurons_outgoing(architecture: Architecture) -> list[Genes]:
         for neuron, incoming in enumerate(matrix):
             own = incoming if depth == 0 else incoming[-1:]
             outgoing = matrices[depth + 1][:, neuron] if depth + 1 < len(matrices) else own[:0]
-            groups.append(_as_slice(np.concatenate([own, outgoing])))
+            groups.append(as_slice(np.concatenate([own, outgoing])))
     return groups
 
 
@@ -238,6 +233,9 @@ _NAMED: dict[str, Callable[[Architecture], list[Genes]]] = {
     "synapse": lambda architecture: [slice(d, d + 1) for d in range(architecture.n_genes)],
 }
 
+NAMES = (*_NAMED, RandomGroups.name)
+"""The decompositions known by name."""
+
 
 def _from_groups(name: str, groups: list[Genes], architecture: Architecture) -> Decomposition:
     layer_of_gene, layer_inputs = _layers_of(architecture)
@@ -246,7 +244,7 @@ def _from_groups(name: str, groups: list[Genes], architecture: Architecture) -> 
 
 
 def _layers_of(architecture: Architecture) -> tuple[Array, tuple[int, ...]]:
-    """Return the layer of each gene, and how many inputs the layers' neurons have."""
+    """Return the layer of each gene, and the number of inputs of each layer's neurons."""
     genes_per_layer = [layer.stop - layer.start for layer in architecture.layers]
     layer_of_gene = np.repeat(np.arange(len(genes_per_layer)), genes_per_layer)
     return layer_of_gene, tuple(layer.n_inputs for layer in architecture.layers)
@@ -258,7 +256,7 @@ def _cut(
     """Cut genes in some order into random groups; see `Decomposition.redraw`."""
     parts = [np.sort(part) for part in np.array_split(order, n_groups)]
     parts.sort(key=lambda part: (layer_of_gene[part[0]], -len(part)))
-    groups, sizes = tuple(map(_as_slice, parts)), tuple(map(len, parts))
+    groups, sizes = tuple(map(as_slice, parts)), tuple(map(len, parts))
     return Decomposition("random", groups, sizes, layer_of_gene, layer_inputs, order)
 
 
@@ -284,7 +282,7 @@ def _find_groups(given: Sequence[Any] | Array) -> list[Array]:
 def _check_groups(
     given: Sequence[Sequence[int] | Array], architecture: Architecture
 ) -> list[Genes]:
-    """Turn the user's gene lists into groups, once they are known to be a partition."""
+    """Return the user's gene lists as groups; raise unless they are a partition of the genes."""
     groups = _find_groups(given)
     n_genes = architecture.n_genes
     indices = np.concatenate(groups)
@@ -300,11 +298,13 @@ def _check_groups(
                 f"decomposition must hold each of the {n_genes} genes exactly once; "
                 f"{wrong.sum()} of them are {what}, the first is gene {wrong.argmax()}"
             )
-    return [_as_slice(group) for group in groups]
+    return [as_slice(group) for group in groups]
 
 
-def _as_slice(group: Array) -> Genes:
-    """Prefer a slice, which gives views where indices give copies."""
-    if (np.diff(group) == 1).all():
-        return slice(int(group[0]), int(group[-1]) + 1)
-    return group.astype(np.intp)
+def as_slice(positions: Array) -> Genes:
+    """Return positions as a slice if they are contiguous: it gives views where indices copy."""
+    if positions.size == 0:
+        return slice(0, 0)
+    if (np.diff(positions) == 1).all():
+        return slice(int(positions[0]), int(positions[-1]) + 1)
+    return positions.astype(np.intp)

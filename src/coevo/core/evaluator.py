@@ -135,7 +135,8 @@ class Evaluator(Protocol):
     def validate(self) -> Array:
         """Return the validation fitness of X after each replacement since the last call.
 
-        Where validation is costly, all but the last may be left out as −∞.
+        Where validation is costly, all but the last may be left out as −∞. Not called if X is
+        validated every so many generations, by `validate_networks`.
         """
         ...
 
@@ -168,11 +169,6 @@ class FusedEvaluator(Protocol):
 @runtime_checkable
 class SmoothingEvaluator(Evaluator, Protocol):
     """An engine that says how the fitness follows each neuron; see `coevo.core.smoothing`."""
-
-    @property
-    def n_validation_instances(self) -> int:
-        """Number of validation instances."""
-        ...
 
     @property
     def validates_apart(self) -> bool:
@@ -210,7 +206,15 @@ class BaseEvaluator(ABC):
         The fitness.
     training, validation
         The instances.
+
+    Attributes
+    ----------
+    follows_validation
+        Whether `validate` is going to be called. If not, an engine need not keep up with
+        replacements on the validation set; whoever makes it says so before the first `rebase`.
     """
+
+    follows_validation: bool = True
 
     def __init__(
         self,
@@ -230,11 +234,6 @@ class BaseEvaluator(ABC):
     def n_instances(self) -> int:
         """Number of training instances."""
         return len(self._training)
-
-    @property
-    def n_validation_instances(self) -> int:
-        """Number of validation instances."""
-        return len(self._validation)
 
     @property
     def validates_apart(self) -> bool:

@@ -1,4 +1,4 @@
-"""The history of a run, a row for each generation, bounded in memory."""
+"""The history of a run: one row for each generation, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class Generation(NamedTuple):
     """One row of the history.
 
     Generation 0 is the initial sampling. `batch_fitness` and `validation_fitness` are those of the
-    global solution at the generation's end, `best_validation` that of the best network so far.
+    global solution at the generation's end, `best_validation` that of the best network so far. If
+    not every generation is validated, they are as of the last validation.
     """
 
     generation: int
@@ -27,9 +28,8 @@ class Generation(NamedTuple):
 class History:
     """The generations of a run, thinned out evenly once there are more than `capacity`.
 
-    When the rows are full, every second one is dropped and from then on only every second
-    generation is kept, and so on: memory stays the same for runs of any length. The latest
-    generation is always there.
+    When the rows are full, every second one is dropped, and from then on only every second
+    generation is kept; and so on. The latest generation is always kept.
     """
 
     capacity = 8192
@@ -54,6 +54,15 @@ class History:
         self._rows[self._n_rows] = generation
         self._n_rows += 1
 
+    def amend(self, validation_fitness: float, best_validation: float) -> None:
+        """Give the latest generation the validation fitness that was measured after it ended."""
+        latest = self.latest._replace(
+            validation_fitness=validation_fitness, best_validation=best_validation
+        )
+        self._latest = latest
+        if latest.generation % self.stride == 0:
+            self._rows[self._n_rows - 1] = latest
+
     @property
     def latest(self) -> Generation:
         """The last generation added."""
@@ -62,7 +71,7 @@ class History:
         return self._latest
 
     def freeze(self) -> dict[str, Array]:
-        """Return all of the history as the arrays that `thaw` takes."""
+        """Return the history as arrays, for `thaw`."""
         return {
             "stride": np.array(self.stride),
             "rows": self._rows[: self._n_rows].copy(),
@@ -71,7 +80,7 @@ class History:
 
     @classmethod
     def thaw(cls, arrays: dict[str, Array]) -> History:
-        """Return the history that was frozen."""
+        """Return the history from the arrays of `freeze`."""
         history = cls()
         history.stride = int(arrays["stride"])
         history._n_rows = len(arrays["rows"])
@@ -92,7 +101,7 @@ class History:
         return rows.copy()
 
     def columns(self) -> dict[str, Array]:
-        """The generations kept as one array a column, ready for a data frame or a plot."""
+        """Return the generations kept, one array for each column."""
         rows = self.rows
         columns = {name: rows[:, c] for c, name in enumerate(Generation._fields)}
         for name in ("generation", "evaluations"):

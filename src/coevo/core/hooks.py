@@ -1,4 +1,4 @@
-"""Hooks: what follows a run from outside. Checkpoints, progress and callbacks are hooks."""
+"""Hooks observe a run: checkpoints, progress displays and callbacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Run:
     Parameters
     ----------
     settings
-        With every "auto" resolved.
+        Nothing is "auto".
     engine
         Name of the engine.
     evaluator
@@ -38,7 +38,7 @@ class Run:
 
 
 class Hook:
-    """Follows a run; all methods do nothing by default."""
+    """Observes a run; all methods do nothing by default."""
 
     may_stop = False
     """Whether `after_generation` may end the run."""
@@ -47,18 +47,18 @@ class Hook:
         """Called first; `close` is called at the end even if the run fails."""
 
     def restore(self, run: Run) -> SearchState | None:
-        """Return a state to go on from, None for a new search."""
+        """Return a state to continue from, None for a new search."""
         return None
 
     def begin(self, search: SearchLoop) -> None:
-        """Called when the search is ready to run."""
+        """Called before the search runs."""
 
     def after_generation(self, search: SearchLoop) -> bool | None:
         """Called after each generation; a true answer ends the run."""
         return None
 
     def end(self, search: SearchLoop) -> None:
-        """Called when the search has ended."""
+        """Called after the search has ended."""
 
     def close(self) -> None:
         """Called last, whatever happened."""
@@ -72,18 +72,18 @@ class CallbackHook(Hook):
     may_stop = True
 
     def after_generation(self, search: SearchLoop) -> bool | None:
-        """Ask the function."""
+        """Call the function."""
         return self.callback(search)
 
 
 def check_callbacks(given: Any) -> list[Hook | Callback]:
-    """Return a user's callbacks as a list, or say that they are none."""
+    """Return a user's callbacks as a list; raise if they are not callbacks."""
     message = f"callbacks must be a list of functions of the search, got {given!r}"
     if not isinstance(given, Iterable) or isinstance(given, str | bytes):
         raise TypeError(message)
     try:
         callbacks = list(given)
-    except TypeError:  # an array without an axis, say
+    except TypeError:  # such as an array without an axis
         raise TypeError(message) from None
     for callback in callbacks:
         as_hook(callback)

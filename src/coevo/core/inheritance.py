@@ -1,7 +1,7 @@
-"""What fitness is inherited: none under full evaluation, the parents' under limited evaluation.
+"""Fitness inheritance: none under full evaluation, from the parents under limited evaluation (LE).
 
-In both, an individual competes with an adjusted fitness Ft′ = inherited + measured. The two classes
-say what is inherited, and which vectors have to be measured at all.
+In both, an individual competes with its adjusted fitness Ft′ = inherited + measured. The classes
+say what is inherited, and whether targets are measured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from coevo._typing import Array
 
 
 class Inheritance(Protocol):
-    """The switch between evaluating on everything once and on batches again and again."""
+    """The switch between full and limited evaluation."""
 
     @property
     def measures_targets(self) -> bool:
@@ -23,7 +23,7 @@ class Inheritance(Protocol):
         ...
 
     def inherit(self, targets: Array, mutants: Array) -> tuple[Array, Array]:
-        """Return what targets and trials inherit.
+        """Return the fitness that targets and trials inherit.
 
         Parameters
         ----------
@@ -34,7 +34,7 @@ class Inheritance(Protocol):
 
         Returns
         -------
-        two arrays of the same shape: inherited fitness of the targets and of the trials
+        two arrays of the same shape: of the targets, of the trials
         """
         ...
 
@@ -46,7 +46,7 @@ class FullEvaluation:
     measures_targets: bool = False
 
     def inherit(self, targets: Array, mutants: Array) -> tuple[Array, Array]:
-        """A target's stored fitness is all it has; a trial inherits nothing."""
+        """A target keeps its stored fitness; a trial inherits nothing."""
         return targets, np.zeros_like(targets)
 
 

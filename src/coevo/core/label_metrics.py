@@ -13,7 +13,7 @@ import numpy as np
 
 from coevo._typing import Array
 from coevo._validation import check_name, check_real
-from coevo.core.metric import Metric, area, divide, mean
+from coevo.core.metric import Metric, divide, find_mean_area, mean
 
 
 class LabelMetric(Metric):
@@ -106,15 +106,7 @@ class LabelRocAuc(LabelMetric):
 
     def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
         """Return the mean area under the receiver operating characteristic."""
-        n_positive = targets.sum(axis=0)
-        usable = np.flatnonzero((n_positive > 0) & (n_positive < len(targets)))
-        if not len(usable):
-            return np.full(outputs.shape[:-2], 0.5)
-        areas = [
-            np.mean([area(network[:, c], targets[:, c] > 0, weights) for c in usable])
-            for network in outputs.reshape(-1, *outputs.shape[-2:])
-        ]
-        return np.array(areas).reshape(outputs.shape[:-2])
+        return find_mean_area(outputs, targets > 0, weights)
 
 
 LABEL_METRICS: dict[str, Metric] = {

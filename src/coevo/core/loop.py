@@ -140,8 +140,29 @@ class SearchLoop(ABC):
         part()
         self.state.seconds += clock() - self._began
 
-    def settle(self) -> None:  # noqa: B027 - subclasses may
-        """Called after the run, for what must not go into checkpoints; does nothing by default."""
+    def _validate(self) -> float:
+        """Measure the global solution on the validation set, and keep it if it is the best."""
+        state = self.state
+        validation = float(self.evaluator.validate_networks(state.global_solution[np.newaxis])[0])
+        if validation > state.best_validation and np.isfinite(state.global_solution).all():
+            state.best_validation, state.best_generation = validation, state.generation
+            state.best_network[:] = state.global_solution
+        return validation
+
+    @property
+    @abstractmethod
+    def _is_validated(self) -> bool:
+        """Whether the global solution has been validated in the latest generation."""
+
+    def settle(self) -> None:
+        """Validate the last network, if the run has ended between two validations.
+
+        Called after the last checkpoint: a run that goes on from there validates when it would have
+        done so without stopping.
+        """
+        if not self._is_validated:
+            validation = self._validate()
+            self.state.history.amend(validation, self.state.best_validation)
 
     def _find_last_gain(self) -> int:
         """Return the generation from which patience counts."""

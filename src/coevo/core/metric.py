@@ -1,4 +1,4 @@
-"""What a metric is, and what several formulas share."""
+"""The interface of a metric, and what several formulas share."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Metric(ABC):
     """What the targets are: class indices ("classification"), numbers ("regression") or flags, one
     for each label ("multilabel")."""
     is_graded: ClassVar[bool] = False
-    """Whether every better output is a better fitness, not only one that changes a prediction."""
+    """Whether the fitness depends on the outputs themselves, not only on predicted classes."""
     is_mean: ClassVar[bool] = False
-    """Whether it is the weighted mean over the instances of what it says of each one alone."""
+    """Whether it is the weighted mean over instances of its value for each one alone."""
 
     @property
     def ignored_warnings(self) -> tuple[type[Warning], ...]:
-        """Warnings that it would give thousands of times in a run."""
+        """Warnings that it would raise thousands of times in a run."""
         return ()
 
     @abstractmethod
@@ -58,12 +58,39 @@ def mean(values: Array, weights: Array | None) -> Array:
     return np.asarray(np.average(values, axis=-1, weights=weights))
 
 
-def area(scores: Array, is_positive: Array, weights: Array | None) -> float:
+def find_mean_area(scores: Array, is_positive: Array, weights: Array | None) -> Array:
+    """Return the mean area under the receiver operating characteristic over several classes.
+
+    Classes that all instances belong to, or none, are left out; the area is 0.5 if none is left.
+
+    Parameters
+    ----------
+    scores : array of shape (..., n_instances, n_classes)
+    is_positive : boolean array of shape (n_instances, n_classes)
+        Which instances belong to each class.
+    weights : array of shape (n_instances,), optional
+
+    Returns
+    -------
+    float64 array of shape (...)
+    """
+    n_positive = is_positive.sum(axis=0)
+    usable = np.flatnonzero((n_positive > 0) & (n_positive < len(is_positive)))
+    if not len(usable):
+        return np.full(scores.shape[:-2], 0.5)
+    areas = [
+        np.mean([_find_area(network[:, c], is_positive[:, c], weights) for c in usable])
+        for network in scores.reshape(-1, *scores.shape[-2:])
+    ]
+    return np.array(areas).reshape(scores.shape[:-2])
+
+
+def _find_area(scores: Array, is_positive: Array, weights: Array | None) -> float:
     """Return the weighted share of (positive, negative) pairs in the right order."""
     positive, negative = scores[is_positive], scores[~is_positive]
     order = None if weights is None else negative.argsort()
     negative = np.sort(negative) if order is None else negative[order]
-    # Those strictly below and those not above, in the mean: ties count one half.
+    # The mean of those strictly below and those not above: ties count one half.
     below = np.searchsorted(negative, positive)
     not_above = np.searchsorted(negative, positive, side="right")
     if weights is None:

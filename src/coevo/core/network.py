@@ -16,7 +16,7 @@ from coevo._typing import Array
 
 
 def _sigmoid(pre_activations: Array, out: Array | None = None) -> Array:
-    # The logistic function is a squeezed tanh, which NumPy computes without overflow.
+    # σ(x) = (1 + tanh(x / 2)) / 2, which does not overflow.
     half = pre_activations.dtype.type(0.5)
     activations = np.multiply(pre_activations, half, out=out)
     activations = np.tanh(activations, out=out)

@@ -24,9 +24,9 @@ class Mutation:
     Parameters
     ----------
     parents
-        What each parent is: the target, the subpopulation's best, one of its best (pbest), or
-        drawn at random. Random parents are distinct from each other and from the target; one that
-        may be donated is the last, drawn from the individuals and the donors together.
+        The kind of each parent: the target, the subpopulation's best, one of its best (pbest), or
+        random. Random parents come last, distinct from each other and from the target. The last of
+        them may be donated: drawn from individuals and donors (an archive) together.
     differences
         Pairs of positions in `parents`; each pair (p, m) adds F (x_p − x_m) to the base, which is
         the first parent.
@@ -42,7 +42,7 @@ class Mutation:
 
     @property
     def uses_donors(self) -> bool:
-        """Whether a parent may be an individual that has been replaced."""
+        """Whether a parent may be a donor."""
         return DONATED in self.parents
 
     @property
@@ -75,22 +75,22 @@ def draw_parents(
     n_best: int = 1,
     n_donors: Array | None = None,
 ) -> Array:
-    """Choose the parents of each target's mutant.
+    """Choose the parents of each target's mutant: r1, r2, r3 for rand/1.
 
     Parameters
     ----------
     rng
         Source of randomness.
     mutation
-        Says what each parent is.
+        The kinds of parents.
     fitness : array of shape (k, NP)
         Fitness of a block of subpopulations; the best individual is the first of the fittest.
     targets
         The individuals to make mutants for.
     n_best
-        How many of the fittest a pbest is drawn from.
+        Number of the fittest individuals that a pbest is drawn from.
     n_donors : integer array of shape (k,), optional
-        How many donors each subpopulation has; none if not given.
+        Number of donors of each subpopulation; none if not given.
 
     Returns
     -------
@@ -111,7 +111,6 @@ def draw_parents(
     if n_donors is None or not mutation.uses_donors:
         n_donors = np.zeros(len(fitness), dtype=np.int64)
     uniforms = rng.random((*shape, mutation.n_random))
-    # The random parents are the last columns of every mutation, one that may be a donor the last.
     others = parents[..., -mutation.n_random :]
     _draw_distinct(uniforms, targets.start, fitness.shape[1], n_donors, others)
     return parents
@@ -122,8 +121,8 @@ def _draw_distinct(uniforms, first_target, population_size, n_donors, others):
     """Turn uniform numbers into indices that differ from each other and from the target.
 
     The c-th index is drawn from the population_size − 1 − c individuals not yet taken, the last one
-    also from the donors: a number below that count is moved past every taken index that is not
-    above it, in ascending order.
+    also from the donors: a number below that count, increased by one for each taken index that is
+    not above it, in ascending order.
     """
     n_subpopulations, n_targets, n_random = uniforms.shape
     taken = np.empty(n_random + 1, dtype=np.int64)  # ascending
@@ -147,10 +146,9 @@ def _draw_distinct(uniforms, first_target, population_size, n_donors, others):
 
 @compiled
 def mean_fitness(fitness, parents):
-    """Return the mutants' fitness Ft_v, the mean over their parents: (k, n_targets).
+    """Line 25: the mutants' fitness Ft_v, the mean over their parents: (k, n_targets).
 
-    A donor does not count: it was last measured on another batch, and what it had inherited by
-    then is not comparable with what the individuals have now.
+    Donors do not count: their fitness was measured on another batch and is not comparable.
 
     fitness: (k, NP), parents: (k, n_targets, n_parents).
     """
@@ -208,13 +206,14 @@ def make_trials(
     """
     n_genes, dtype = subpopulations.shape[2], subpopulations.dtype
     shape = (len(subpopulations), len(targets))
+    # Binomial: the gene that always comes from the mutant; exponential: the first that does.
     mutant_starts = rng.integers(n_genes, size=shape)
     trials = np.empty((*shape, n_genes), dtype=dtype)
     differences = np.array(mutation.differences)
-    scales = _for_each(shape, scale_factor).astype(dtype)
-    rates = _for_each(shape, crossover_rate)
+    scales = _fill_array(shape, scale_factor).astype(dtype)
+    rates = _fill_array(shape, crossover_rate)
     if donors is not None:
-        # Copied together, so that the loops need not ask of every parent where it is.
+        # One array, so that the loops need not branch for each parent.
         subpopulations = np.concatenate([subpopulations, donors], axis=1)
     if crossover == "binomial":
         lanes = draw_lanes(rng, (*shape, n_genes))
@@ -232,8 +231,8 @@ def make_trials(
     return trials
 
 
-def _for_each(shape: tuple[int, int], value: float | Array) -> Array:
-    """Return one number for each target; kernels see one memory layout whatever was given."""
+def _fill_array(shape: tuple[int, int], value: float | Array) -> Array:
+    """Return one number for each target, in the memory layout that kernels are compiled for."""
     each = np.empty(shape)
     each[:] = value
     return each
@@ -262,10 +261,10 @@ def _mutate_gene(individuals, parents, differences, scale, d):
 def _cross_binomial(
     subpopulations, first_target, parents, differences, scales, lanes, thresholds, starts, trials
 ):
-    """Equation 2: u_d = v_d where rand ≤ CR or d is the one index drawn, else x_d.
+    """Equations 1 and 2: u_d = v_d where rand ≤ CR or d is the one index drawn, else x_d.
 
-    Mutation and crossover share one loop over the genes, which the compiler turns into SIMD
-    code; each further difference takes one more such loop.
+    Mutation and crossover share one loop over the genes, for SIMD; each further difference takes
+    one more such loop.
     """
     n_subpopulations, n_targets, n_genes = trials.shape
     for i in range(n_subpopulations):
@@ -293,7 +292,7 @@ def _cross_binomial(
 def _cross_exponential(
     subpopulations, first_target, parents, differences, scales, lengths, starts, trials
 ):
-    """Give u a run of genes from v, beginning at a random one and wrapping round."""
+    """Give u a run of genes from v that begins at a random gene and wraps round."""
     n_subpopulations, n_targets, n_genes = trials.shape
     for i in range(n_subpopulations):
         for t in range(n_targets):

@@ -1,4 +1,4 @@
-"""Responses: what outputs of a network mean to a user, as labels, probabilities or numbers."""
+"""Responses: a network's outputs as labels, probabilities or numbers in the user's units."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from coevo._typing import Array
 
 RESPONSE_METHODS = ("predict", "predict_proba", "decision_function", "outputs")
-"""What a metric may ask for, in scikit-learn's words; "outputs" are the network's own."""
+"""What a metric may take, by scikit-learn's names; "outputs" are the network's own."""
 
 
 def softmax(logits: Array) -> Array:
@@ -30,9 +30,15 @@ def decide(logits: Array) -> Array:
     return np.asarray(logits[:, 1] - logits[:, 0]) if logits.shape[1] == 2 else logits
 
 
+class _Responses:
+    def outputs(self, outputs: Array) -> Array:
+        """Return the outputs as they are."""
+        return outputs
+
+
 @dataclass(frozen=True, eq=False)
-class ClassResponses:
-    """The responses of a classifier to its network's outputs.
+class ClassResponses(_Responses):
+    """The responses of a classifier: its largest logit, or softmax.
 
     Parameters
     ----------
@@ -59,19 +65,15 @@ class ClassResponses:
         """Return the outputs, or with two classes their difference."""
         return decide(outputs)
 
-    def outputs(self, outputs: Array) -> Array:
-        """Return the outputs as they are."""
-        return outputs
-
 
 @dataclass(frozen=True, eq=False)
-class LabelResponses:
-    """The responses of a classifier whose instances have any number of labels, a logit each.
+class LabelResponses(_Responses):
+    """The responses of a multilabel classifier, which has a logit for each label.
 
     Parameters
     ----------
     n_labels
-        How many labels there are.
+        Number of labels.
     """
 
     n_labels: int
@@ -79,7 +81,7 @@ class LabelResponses:
 
     @property
     def classes(self) -> list[Array]:
-        """What each label may be, as scikit-learn has it."""
+        """The values of each label, in scikit-learn's form."""
         return [np.array([0, 1])] * self.n_labels
 
     def truth(self, targets: Array) -> Array:
@@ -98,19 +100,15 @@ class LabelResponses:
         """Return the outputs."""
         return outputs
 
-    def outputs(self, outputs: Array) -> Array:
-        """Return the outputs as they are."""
-        return outputs
-
 
 @dataclass(frozen=True, eq=False)
-class NumberResponses:
-    """The responses of a regressor to its network's outputs.
+class NumberResponses(_Responses):
+    """The responses of a regressor.
 
     Parameters
     ----------
     scale, shift : arrays of shape (n_outputs,), or numbers
-        Outputs times scale plus shift are in the user's units.
+        outputs × scale + shift is in the user's units.
     """
 
     scale: Array | float = 1.0
@@ -125,10 +123,6 @@ class NumberResponses:
         """Return outputs in the user's units, flat if there is one for each instance."""
         numbers = np.asarray(outputs * self.scale + self.shift)
         return numbers[:, 0] if numbers.shape[1] == 1 else numbers
-
-    def outputs(self, outputs: Array) -> Array:
-        """Return the outputs as they are."""
-        return outputs
 
 
 Responses = ClassResponses | LabelResponses | NumberResponses

@@ -7,7 +7,8 @@ no layers and no kernels: an Evaluator measures, and extensions add what the pap
 Two things are arranged differently from the listing, with the same result. Subpopulations that see
 the same inputs are handled as a block: their trials depend on their own individuals only, so that
 all can be made before the first is measured. And validation, which nothing in the search depends
-on, is asked for once a generation and answers for every replacement.
+on, is asked for once a generation and answers for every replacement. Outside of the paper's
+settings it may be that of the global solution every so many generations (`validate_every`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from coevo.core.loop import Callback, SearchLoop
 from coevo.core.operators import MUTATIONS, draw_parents, make_trials, mean_fitness
 from coevo.core.schedule import TrialLog, Turn, plan_turns
 from coevo.core.selection import Offspring, Outcome, Rule, find_candidates, select
-from coevo.core.settings import Settings
+from coevo.core.settings import REPLACEMENT, Settings
 from coevo.core.state import SearchState
 
 
@@ -79,6 +80,7 @@ class Search(SearchLoop):
         self.inheritance = inheritance
         self.control = control
         self.initial_network = initial_network
+        self._validates_replacements = settings.validate_every == REPLACEMENT
         self._fused = evaluator if isinstance(evaluator, FusedEvaluator) else None
         self._plan_turns()
         self._take_over_memories()
@@ -155,9 +157,14 @@ class Search(SearchLoop):
             for extension in self.extensions:
                 extension.after_block(self, turn, log)
         state.generation += 1
-        validations = evaluator.validate()  # 41
-        self._remember(replaced, validations, before)  # 42–45
-        self._record(validations[-1] if replaced else state.history.latest.validation_fitness)
+        validation = state.history.latest.validation_fitness
+        if self._validates_replacements:
+            validations = evaluator.validate()  # 41
+            self._remember(replaced, validations, before)  # 42–45
+            validation = validations[-1] if replaced else validation
+        elif self._is_validated:
+            validation = self._validate()
+        self._record(validation)
 
     def _reproduce(self, turn: Turn, log: TrialLog) -> Offspring:
         """Mutate and cross; say what targets and trials inherit."""
@@ -253,6 +260,16 @@ class Search(SearchLoop):
         state.best_network[:] = network  # 43
         state.best_validation = float(validations[first_best])  # 44
         state.best_generation = state.generation
+
+    @property
+    def _is_validated(self) -> bool:
+        if self._validates_replacements:
+            return True
+        return self.state.generation % int(self.settings.validate_every) == 0
+
+    def _find_last_gain(self) -> int:
+        """Only a validation can tell that there was no gain."""
+        return self.state.best_generation if self._is_validated else self.state.generation
 
     # ------------------------------------------------------------------------- for extensions
 

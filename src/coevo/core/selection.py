@@ -1,4 +1,4 @@
-"""Selection: which vectors stay in a subpopulation, and what represents it in the global solution.
+"""Selection: trials against targets, and the subpopulation's representative in the global solution.
 
 A contest has three parts: the offspring that challenge targets, the rule that decides, and the
 outcome. They are tuples of plain arrays, so that compiled loops take them as they are.
@@ -14,11 +14,11 @@ from coevo.runtime.jit import compiled, copy, fill
 REPRESENTATIVES = ("auto", "best", "mean")
 """What may represent a subpopulation in the global solution; see `Settings`."""
 
-STAYS, NOT_STAGED, IS_MEAN = -1, -2, -3  # answers of `select` besides a candidate's position
+STAYS, NOT_STAGED, IS_MEAN = -1, -2, -3  # what `select` returns if it is no candidate's position
 
 
 class Offspring(NamedTuple):
-    """The trials of k neighbouring subpopulations and what they and their targets inherit.
+    """The trials of k neighbouring subpopulations, and the fitness that they and targets inherit.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Offspring(NamedTuple):
     first_target
         Trial t competes with individual first_target + t.
     inherited_by_targets, inherited_by_trials : arrays of shape (k, n_targets)
-        Fitness that is added to the measured one.
+        Added to the measured fitness.
     """
 
     trials: Array
@@ -47,8 +47,8 @@ class Rule(NamedTuple):
     takes_means
         Whether a subpopulation is represented by its mean, not by its fittest individual.
     completes
-        Whether these are the subpopulations' last targets of the generation, so that
-        representatives are chosen.
+        Whether these are the subpopulations' last targets of the generation; representatives are
+        then chosen.
     """
 
     measures_targets: bool
@@ -84,17 +84,12 @@ class Outcome(NamedTuple):
     has_moved: Array
 
 
-def find_targets(offspring: Offspring, outcome: Outcome) -> Array:
-    """Return a view of the individuals that are challenged: (k, n_targets, genes)."""
-    first, n_targets = offspring.first_target, offspring.trials.shape[1]
-    return outcome.individuals[:, first : first + n_targets]
-
-
 def find_candidates(offspring: Offspring, rule: Rule, outcome: Outcome) -> tuple[Array, ...]:
-    """Return the vectors to be measured, (k, n, genes): the trials, then perhaps the targets."""
-    if rule.measures_targets:
-        return offspring.trials, find_targets(offspring, outcome)
-    return (offspring.trials,)
+    """Return the vectors to measure, (k, n_targets, genes): trials and, if measured, targets."""
+    if not rule.measures_targets:
+        return (offspring.trials,)
+    first, n_targets = offspring.first_target, offspring.trials.shape[1]
+    return offspring.trials, outcome.individuals[:, first : first + n_targets]
 
 
 @compiled
@@ -110,7 +105,7 @@ def _average(individuals, mean):
 
 @compiled
 def _find_largest(numbers):
-    """Return the place of the largest number, of the first NaN if there is one, as NumPy does."""
+    """Return the position of the largest number, or of the first NaN, as NumPy's argmax does."""
     place = 0
     for j in range(1, len(numbers)):
         largest, number = numbers[place], numbers[j]
@@ -124,7 +119,7 @@ def select(offspring, rule, outcome, k, measured):
     """Lines 30 to 40 of Algorithm 1 for the k-th subpopulation.
 
     A trial replaces its target if its adjusted fitness Ft′ = inherited + measured is larger, or
-    equal if ties are accepted. A target that is not measured has what it inherited.
+    equal if ties are accepted. The fitness of a target that is not measured is what it inherited.
 
     Parameters
     ----------
@@ -139,8 +134,8 @@ def select(offspring, rule, outcome, k, measured):
 
     Returns
     -------
-    position among the candidates of the new representative; STAYS if it stays what it was,
-    IS_MEAN if it is the mean of the surviving candidates, NOT_STAGED if it is none of these
+    position of the new representative among the candidates; STAYS if the representative is
+    unchanged, IS_MEAN if it is the mean of the surviving candidates, NOT_STAGED otherwise
     """
     n_targets = offspring.trials.shape[1]
     individuals, fitness, wins = outcome.individuals[k], outcome.fitness[k], outcome.wins[k]

@@ -1,43 +1,36 @@
-"""Every setting of a run, in one documented and checked dataclass."""
+"""Every setting of a run, in one documented and checked dataclass.
+
+What "auto" stands for is in `coevo.core.defaults`.
+"""
 
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 from coevo._validation import check_flag, check_integer, check_name, check_real
-from coevo.core.component import find_component, nest
+from coevo.core.component import AUTO, find_component, is_auto, nest
 from coevo.core.control import Control
 from coevo.core.decomposition import find_decomposition
 from coevo.core.extensions.adaptation import CONTROLS
 from coevo.core.extensions.base import Extension
-from coevo.core.extensions.batch_growth import BatchGrowth
-from coevo.core.extensions.in_place_fitness import InPlaceFitness
-from coevo.core.extensions.population_reduction import PopulationReduction
 from coevo.core.extensions.registry import EXTENSIONS
-from coevo.core.extensions.revival import Revival
 from coevo.core.metrics import Metric, find_metric
 from coevo.core.network import ACTIVATIONS
 from coevo.core.selection import REPRESENTATIVES
-from coevo.core.smoothing import AUTO, Smoothing, find_batch_size, is_auto
+from coevo.core.smoothing import Smoothing
 from coevo.core.strategy import find_strategy
 
 LARGEST = {"float32": 3.4e38, "float64": 1.7e308}
 """The dtypes, and about the largest number that each represents."""
 DTYPES = tuple(LARGEST)
-_BATCH_SIZE = 500
-_POPULATION_SIZE = 20
-_EVOLUTIONARY = frozenset({
-    "decomposition", "limited_evaluation", "decay", "population_size", "scale_factor",
-    "crossover_rate", "control", "representative", "sampling_rounds", "extensions",
-})  # fmt: skip
-"""Settings that only differential evolution has, or that smoothing has one value for."""
+REPLACEMENT = "replacement"
+"""What `validate_every` is called if the global solution is validated after each replacement."""
 LARGEST_SCALE_FACTOR = 100.0
-"""F is about 0.1 to 2; with an F of some magnitudes more, weights overflow in a few generations."""
+"""F is usually 0.1 to 2; with an F orders of magnitude larger, weights soon overflow."""
 
 MOVED = {
     "group_size": "decomposition__size",
@@ -54,15 +47,7 @@ MOVED = {
     "final_population_size": "extensions=[PopulationReduction(final_size)]",
     "final_batch_size": "extensions=[BatchGrowth(final_size)]",
 }
-"""Where settings of version 0.1 are now."""
-
-
-class ProblemSize(NamedTuple):
-    """What the choice of some settings depends on."""
-
-    n_instances: int
-    n_inputs: int
-    n_neurons: int
+"""The new names of settings of version 0.1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +142,12 @@ class Settings:
         End once the validation fitness is at least this.
     patience
         End after this many generations without a better validation fitness.
+    validate_every
+        When the global solution is measured on the validation instances, by which the network that
+        is returned is chosen: after each "replacement" of a subpopulation's representative, as in
+        the paper, or every so many generations and at the end. "auto" spends about a tenth of the
+        time on it, counted in instances: with rand/1 after each replacement if there are few
+        validation instances.
     dtype
         float32 or float64, for data, weights and pre-activations.
     n_threads
@@ -189,6 +180,7 @@ class Settings:
     max_seconds: float | None = None
     target_fitness: float | None = None
     patience: int | None = None
+    validate_every: int | str = AUTO
     dtype: str = "float32"
     n_threads: int | None = None
     seed: int | None = None
@@ -213,7 +205,8 @@ class Settings:
         self._check_numbers()
         self._check_initial_range()
         self._check_smoothing()
-        self._check_extensions()
+        for extension in self.known_extensions:
+            extension.check(self)
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -222,7 +215,7 @@ class Settings:
         if not is_auto(self.batch_size):
             check_integer("batch_size", self.batch_size, 1)
         if not is_auto(self.population_size):
-            self._check_population_size("population_size", self.population_size)
+            self.check_population_size("population_size", self.population_size)
         check_integer("sampling_rounds", self.sampling_rounds, 1)
         check_real("decay", self.decay, 0, 1)
         if not is_auto(self.scale_factor):
@@ -234,6 +227,13 @@ class Settings:
                 check_integer(count, getattr(self, count), 1)
         if not (self.max_evaluations is None or is_auto(self.max_evaluations)):
             check_integer("max_evaluations", self.max_evaluations, 1)
+        if not isinstance(self.validate_every, str):
+            check_integer("validate_every", self.validate_every, 1)
+        elif self.validate_every not in (AUTO, REPLACEMENT):
+            raise ValueError(
+                f'validate_every must be "{AUTO}", "{REPLACEMENT}" or a number of generations, '
+                f"got {self.validate_every!r}"
+            )
         if self.max_seconds is not None:
             check_real("max_seconds", self.max_seconds, 0, above=True)
         if self.target_fitness is not None:
@@ -241,7 +241,8 @@ class Settings:
         if self.seed is not None:
             check_integer("seed", self.seed, 0, maximum=None)
 
-    def _check_population_size(self, argument: str, size: Any) -> None:
+    def check_population_size(self, argument: str, size: Any) -> None:
+        """Raise unless the strategy finds enough parents among so many individuals."""
         strategy = find_strategy("rand/1") if is_auto(self.strategy) else self.strategy
         check_integer(
             argument,
@@ -270,13 +271,18 @@ class Settings:
         self._set("initial_range", tuple(map(float, given)))
 
     def _check_smoothing(self) -> None:
-        """Check what the strategy smoothing asks of the other settings."""
+        """Check the settings that the strategy smoothing depends on."""
         if not isinstance(self.strategy, Smoothing):
             return
         if not (isinstance(self.decomposition, str) and self.decomposition == "neuron"):
             raise ValueError(
                 'strategy="smoothing" moves neurons: decomposition must be "neuron", got '
                 f"{self.decomposition!r}"
+            )
+        if self.validate_every == REPLACEMENT:
+            raise ValueError(
+                'strategy="smoothing" moves all neurons at once: validate_every must be a number '
+                f'of generations or "{AUTO}", got "{REPLACEMENT}"'
             )
         n_layers = len(self.hidden_layer_sizes) + 1
         for name in ("width", "rate"):
@@ -287,144 +293,10 @@ class Settings:
                     f"{len(given)}"
                 )
 
-    def _check_extensions(self) -> None:
-        """Check what changes along the budget."""
-        for extension in self.known_extensions:
-            follows_budget = isinstance(extension, PopulationReduction | BatchGrowth)
-            if follows_budget and self.max_evaluations is None and self.max_generations is None:
-                raise ValueError(
-                    f"{extension.name} needs a budget to follow: set max_evaluations or "
-                    "max_generations"
-                )
-            if isinstance(extension, PopulationReduction):
-                if any(isinstance(other, Revival) for other in self.known_extensions):
-                    raise ValueError(
-                        "extensions holds population_reduction and revival: the one lets NP fall, "
-                        "the other lets it grow"
-                    )
-                self._check_population_size("final_size", extension.final_size)
-                size = _POPULATION_SIZE if is_auto(self.population_size) else self.population_size
-                if extension.final_size > int(size):
-                    raise ValueError(
-                        f"final_size={extension.final_size} must be at most "
-                        f"population_size={size}: subpopulations can only shrink"
-                    )
-            if isinstance(extension, BatchGrowth):
-                batch_size = _BATCH_SIZE if is_auto(self.batch_size) else self.batch_size
-                if extension.final_size < int(batch_size):
-                    raise ValueError(
-                        f"final_size={extension.final_size} must be at least "
-                        f"batch_size={batch_size}: batches can only grow"
-                    )
-                if not (self.limited_evaluation and self.reshuffle_batches):
-                    raise ValueError(
-                        "batch_growth needs limited_evaluation=True and reshuffle_batches=True: "
-                        "batches grow when they are drawn anew"
-                    )
-
     @classmethod
     def from_names(cls, settings: Mapping[str, Any]) -> Settings:
         """Return settings from a mapping in which nested names may occur."""
         return cls(**resolve_names(settings))
-
-    def resolved(self, task: str = "classification", size: ProblemSize | None = None) -> Settings:
-        """Return the settings with every "auto" replaced by what it stands for.
-
-        Parameters
-        ----------
-        task
-            classification, multilabel or regression.
-        size
-            How large the problem is; if it is not given, what depends on it stays "auto".
-        """
-        resolved = self
-        if is_auto(self.fitness):
-            fitness = "squared_error" if task == "regression" else "cross_entropy"
-            resolved = replace(resolved, fitness=fitness)
-        metric = find_metric(resolved.fitness)
-        if is_auto(self.strategy):
-            strategy = "rand/1"
-            if not self._names_differential_evolution() and Smoothing.is_compiled_for(metric):
-                strategy = Smoothing.name
-            resolved = replace(resolved, strategy=strategy)
-        if isinstance(resolved.strategy, Smoothing):
-            return resolved._resolved_for_smoothing(metric, size)
-        return resolved._resolved_for_evolution(task, metric, size)
-
-    def _names_differential_evolution(self) -> bool:
-        """Whether a setting is given that only differential evolution has."""
-        default = Settings()  # has objects where names are short for them
-        return any(getattr(self, name) != getattr(default, name) for name in _EVOLUTIONARY)
-
-    def _resolved_for_smoothing(self, metric: Metric, size: ProblemSize | None) -> Settings:
-        n_hidden, width = len(self.hidden_layer_sizes), math.sqrt(3)
-        resolved = self._choose(
-            # Pre-activations of deviation 1, outputs less.
-            initial_range=(width,) * n_hidden + (0.3 * width,),
-            scale_initial_range=True,
-            extensions=(),
-            **self._without_budget(),
-        )
-        if size is None:
-            return resolved
-        resolved = resolved._choose(batch_size=find_batch_size(size.n_instances, metric))
-        n_epoch = size.n_instances / int(resolved.batch_size)
-        resolved = resolved._choose(
-            max_evaluations=2 * size.n_neurons * round(20_000 + 20 * n_epoch)
-        )
-        strategy = resolved.strategy.resolved(
-            metric, self.activation, self.hidden_layer_sizes, size.n_inputs,
-            resolved._count_generations(2 * size.n_neurons),
-        )  # fmt: skip
-        return replace(resolved, strategy=strategy)
-
-    def _resolved_for_evolution(
-        self, task: str, metric: Metric, size: ProblemSize | None
-    ) -> Settings:
-        is_regression = task == "regression"
-        is_limited_neuron = self.decomposition == "neuron" and self.limited_evaluation
-        resolved = self._choose(
-            population_size=_POPULATION_SIZE,
-            crossover_rate=0.3 if is_regression else 0.5,
-            initial_range=0.3 if is_regression else 4.0,
-            scale_initial_range=not is_regression,
-            representative="mean" if is_limited_neuron and metric.is_graded else "best",
-            extensions=self._find_auto_extensions(),
-            **self._without_budget(),
-        )
-        crossover_rate, n_individuals = resolved.crossover_rate, int(resolved.population_size)
-        critical = math.sqrt((1 - float(crossover_rate) / 2) / n_individuals)
-        ratio = 2.4 if is_regression else 1.05
-        resolved = resolved._choose(scale_factor=max(0.001, round(ratio * critical, 3)))
-        if size is None:
-            return resolved
-        n_evaluations = 400 * 2 * n_individuals * size.n_neurons
-        return resolved._choose(
-            batch_size=min(_BATCH_SIZE, size.n_instances),
-            max_evaluations=max(200_000, n_evaluations),
-        )
-
-    def _find_auto_extensions(self) -> tuple[Extension, ...]:
-        revival = (Revival(),) if self.decomposition == "neuron" else ()
-        is_stored_for_good = not self.limited_evaluation and self.decomposition != "whole"
-        return (InPlaceFitness(), *revival) if is_stored_for_good else revival
-
-    def _without_budget(self) -> dict[str, None]:
-        """Return that evaluations are not limited, if something else is."""
-        has_other = self.max_generations is not None or self.max_seconds is not None
-        return {"max_evaluations": None} if has_other else {}
-
-    def _choose(self, **chosen: Any) -> Settings:
-        """Return settings with these in place of "auto"."""
-        changes = {name: value for name, value in chosen.items() if is_auto(getattr(self, name))}
-        return replace(self, **changes) if changes else self
-
-    def _count_generations(self, evaluations: int) -> float | None:
-        """Return how many generations of so many evaluations the budget has, None without one."""
-        if not self.has_budget:
-            return None
-        generations = self.max_generations or math.inf
-        return min(generations, float(self.max_evaluations or math.inf) / evaluations)
 
     @property
     def limits(self) -> tuple[float | None, float | None, float | None]:
@@ -449,15 +321,8 @@ class Settings:
         if isinstance(self.strategy, Smoothing):
             return 1, 1  # the mean
         size = int(self.population_size)
-        extensions = self.known_extensions
-        final = [e.final_size for e in extensions if isinstance(e, PopulationReduction)]
-        largest = [e.largest_size for e in extensions if isinstance(e, Revival)]
-        return min([size, *final]), max([size, *largest])
-
-    @property
-    def has_budget(self) -> bool:
-        """Whether evaluations, generations or seconds are limited."""
-        return any(getattr(self, name) is not None for name in self.BUDGETS[:3])
+        ranges = [(size, size), *(e.population_sizes(size) for e in self.known_extensions)]
+        return min(fewest for fewest, _ in ranges), max(most for _, most in ranges)
 
     def check_end(self) -> None:
         """Raise unless a stopping criterion is set."""
@@ -469,7 +334,7 @@ class Settings:
 
 
 def _find_sizes(given: Any) -> tuple[int, ...]:
-    """Return layer sizes; a single number is taken for a single layer."""
+    """Return layer sizes as a tuple; one number means one layer."""
     try:
         sizes = (given,) if isinstance(given, int) else tuple(given)
     except TypeError:
@@ -484,8 +349,8 @@ def _find_sizes(given: Any) -> tuple[int, ...]:
 def _find_extensions(given: Any) -> tuple[Extension, ...] | str:
     if is_auto(given):
         return AUTO
-    if isinstance(given, str | Extension) or not isinstance(given, Sequence):
-        given = (given,) if isinstance(given, str | Extension) else given
+    if isinstance(given, str | Extension):
+        given = (given,)
     if not isinstance(given, Sequence):
         raise TypeError(f"extensions must be a list of extensions or their names, got {given!r}")
     found = tuple(find_component("extensions", each, EXTENSIONS, Extension) for each in given)
@@ -506,7 +371,7 @@ COMPONENTS: dict[str, Callable[..., Any]] = {
 
 
 def resolve_names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with nested names applied, or say where an unknown one has gone."""
+    """Return settings with nested names applied; raise if a name is unknown or has moved."""
     known = {field.name: field.default for field in fields(Settings)}
     for name in settings:
         if name in MOVED:
@@ -517,7 +382,7 @@ def resolve_names(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe_settings() -> dict[str, str]:
-    """Return what the docstring of `Settings` says about each field, in one paragraph each."""
+    """Return the text of each field in the docstring of `Settings`, as one paragraph."""
     doc = inspect.cleandoc(Settings.__doc__ or "")
     parts = re.split(r"^(\w+)\n(?=    )", doc.partition("----------\n")[2], flags=re.MULTILINE)
     return {

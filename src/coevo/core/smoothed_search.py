@@ -39,7 +39,6 @@ from coevo.runtime import threads
 from coevo.runtime.jit import clock
 
 _LEAST_DEVIATION = 0.1  # of an input, as a share of the root mean square of all deviations
-_PASSES = 3  # over its batch that a generation takes at least: forwards, back along, and between
 _GRAIN = 2**16  # weights worth waking another thread for
 _SLOWLY = 1000  # generations after which the schedule "root" has taken 1 − √½ off the rate
 
@@ -208,31 +207,18 @@ class SmoothedSearch(SearchLoop):
 
     @property
     def _validation_interval(self) -> int:
-        """Generations between two validations.
-
-        Counted in passes over instances, not measured by the clock, so that it is the same in every
-        run.
-        """
-        batch = len(self.state.batches.order) / self.state.batches.n_batches
-        interval = math.ceil(10 * self._evaluator.n_validation_instances / (_PASSES * batch))
+        interval = int(self.settings.validate_every)
         return min(interval, self.settings.patience or interval)
 
     def _validate(self) -> float:
-        """Measure the global solution on the validation set, and keep it if it is the best."""
-        state = self.state
-        validation = float(self.evaluator.validate_networks(state.global_solution[np.newaxis])[0])
-        self._validated = state.generation
-        if validation > state.best_validation and np.isfinite(state.global_solution).all():
-            state.best_validation, state.best_generation = validation, state.generation
-            state.best_network[:] = state.global_solution
-        return validation
+        self._validated = self.state.generation
+        return super()._validate()
+
+    @property
+    def _is_validated(self) -> bool:
+        return self._validated == self.state.generation
 
     # --------------------------------------------------------------------------- memory and state
-
-    def settle(self) -> None:
-        """Validate the last network, which a callback or Ctrl-C may have left unseen."""
-        if self._validated != self.state.generation:
-            self._validate()
 
     def _remeasure(self) -> None:
         """Begin the rounds anew; directions are always found afresh."""
@@ -359,16 +345,7 @@ def draw_means(
         means *= ranges[decomposition.first_layers[block.start]]
         means[..., -1] = 0
         subpopulations.append(means.astype(settings.dtype))
-    n_genes = len(decomposition.layer_of_gene)
-    return SearchState(
-        rng=rng,
-        batches=batches,
-        subpopulations=subpopulations,
-        fitness=np.zeros((len(decomposition), 1)),
-        champions=np.zeros(len(decomposition), dtype=np.int64),
-        global_solution=np.zeros(n_genes, dtype=settings.dtype),
-        best_network=np.zeros(n_genes, dtype=settings.dtype),
-    )
+    return SearchState.begin(rng, batches, subpopulations, len(decomposition.layer_of_gene))
 
 
 def _find_unit(metric: object) -> float:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from coevo._validation import check_flag, check_name, check_real
-from coevo.core.component import Component
+from coevo.core.component import AUTO, Component, is_auto
 from coevo.core.metrics import (
     AbsoluteError,
     Accuracy,
@@ -22,8 +21,6 @@ from coevo.core.metrics import (
     SquaredError,
 )
 
-AUTO = "auto"
-"""What a setting is called that the library chooses."""
 SCHEDULES = ("rounds", "root", "constant")
 """How the rate falls: to 0 in each round, with the root of the generations, not at all."""
 
@@ -126,41 +123,6 @@ class Smoothing(Component):
         is_list = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
         return tuple(given) if is_list else (given,)
 
-    def resolved(
-        self,
-        metric: Metric,
-        activation: str,
-        hidden_layer_sizes: Sequence[int],
-        n_inputs: int,
-        n_generations: float | None,
-    ) -> Smoothing:
-        """Return this with every "auto" replaced by what it stands for.
-
-        Parameters
-        ----------
-        metric
-            The fitness.
-        activation, hidden_layer_sizes, n_inputs
-            Of the network.
-        n_generations
-            How many generations the budget has, infinity if it is one of seconds, None if there is
-            no budget.
-        """
-        n_hidden, widest = len(hidden_layer_sizes), max([1, *hidden_layer_sizes])
-        at_outputs = 0.5 if metric.is_graded else 1.0
-        at_hidden = 1.0 if activation == "sign" else at_outputs
-        most = max(0.006, min(0.05, 0.35 / math.sqrt(n_inputs)))
-        rate = max(0.006, min(most, 12 / (n_generations or math.inf)))
-        rate *= min(1.0, (50 / widest) ** (1 / 3))
-        chosen: dict[str, Any] = {
-            "width": (at_hidden,) * n_hidden + (at_outputs,),
-            "rate": (rate,) * n_hidden + (2 * rate,),
-            "weight_decay": 1 / 8,
-            "adapt_decay": is_auto(self.weight_decay),
-            "schedule": "rounds",
-        }
-        return replace(self, **{k: v for k, v in chosen.items() if is_auto(getattr(self, k))})
-
     @staticmethod
     def serves(metric: Metric) -> bool:
         """Say whether the metric is one that smoothing can be used with."""
@@ -172,11 +134,6 @@ class Smoothing(Component):
         return isinstance(metric, CountMetric) or type(metric) in _OWN_MEANS
 
 
-def is_auto(value: Any) -> bool:
-    """Say whether a setting is left to the library."""
-    return isinstance(value, str) and value == AUTO
-
-
 def check_served(metric: Metric) -> None:
     """Raise if smoothing cannot be used with a metric."""
     if not Smoothing.serves(metric):
@@ -184,15 +141,3 @@ def check_served(metric: Metric) -> None:
             f'strategy="smoothing" asks how the fitness follows each instance, and {metric.name} '
             f'does not say; it serves {SERVED}. For any other metric use strategy="rand/1"'
         )
-
-
-def find_batch_size(n_instances: int, metric: Metric) -> int:
-    """Return how many instances a batch has if nothing is said about it.
-
-    Each generation is one small move, so that many generations on few instances lead further than
-    few on many; with too few instances all that a move follows is noise. A metric that counts
-    predictions hears only of the instances that are nearly undecided, and so needs more.
-    """
-    if not metric.is_graded:
-        return min(n_instances, 400)
-    return min(n_instances, 200, max(16, n_instances // 20))

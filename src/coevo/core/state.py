@@ -1,4 +1,4 @@
-"""All that changes during a search, and how it is drawn."""
+"""The state of a search, and how the first one is drawn."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ class SearchState:
     Attributes
     ----------
     rng
-        The one source of randomness.
+        The only source of random numbers.
     batches
-        The training instances in batches, and which is next.
+        The partition of the training instances, and which batch is next.
     subpopulations : list of arrays of shape (k, NP, genes), one for each block
         The individuals x_ij.
     fitness : float64 array of shape (SP, NP)
         Their fitness Ft.
     champions : integer array of shape (SP,)
-        The fittest individual of each subpopulation, which is part of the global solution unless
-        means are.
+        The fittest individual of each subpopulation, which represents it in the global solution
+        unless means do.
     global_solution : array of shape (n_genes,)
         The paper's X.
     best_network : array of shape (n_genes,)
-        The global solution that did best on the validation set, `best_validation`, first seen in
+        The global solution with the best validation fitness so far, `best_validation`, reached in
         generation `best_generation`.
     generation, evaluations, seconds
         Counters; `seconds` is the time spent in generations.
     history
         The generations so far.
     memories
-        What each extension remembers, by its name.
+        The memory of each extension, by its name.
     """
 
     rng: np.random.Generator
@@ -60,6 +60,23 @@ class SearchState:
     history: History = field(default_factory=History)
     memories: dict[str, Memory] = field(default_factory=dict)
 
+    @classmethod
+    def begin(
+        cls, rng: np.random.Generator, batches: Batches, subpopulations: list[Array], n_genes: int
+    ) -> SearchState:
+        """Return a state in which nothing has been measured; X is 0."""
+        n_subpopulations = sum(map(len, subpopulations))
+        dtype = subpopulations[0].dtype
+        return cls(
+            rng,
+            batches,
+            subpopulations,
+            fitness=np.zeros((n_subpopulations, subpopulations[0].shape[1])),
+            champions=np.zeros(n_subpopulations, dtype=np.int64),
+            global_solution=np.zeros(n_genes, dtype=dtype),
+            best_network=np.zeros(n_genes, dtype=dtype),
+        )
+
 
 def draw_state(
     settings: Settings,
@@ -72,17 +89,17 @@ def draw_state(
     Parameters
     ----------
     settings
-        The seed, NP and the range of the weights.
+        The seed, NP and the initial range of the weights.
     decomposition
         The genes of each subpopulation.
     evaluator
-        Knows the number of training instances and the size of their inputs.
+        Has the number of training instances and the size of their inputs.
     initial_network : array of shape (n_genes,), optional
         A network to begin around; see `Search`.
 
     Returns
     -------
-    the state, and the decomposition with random groups drawn
+    the state, and the decomposition, with its random groups drawn
     """
     rng = np.random.Generator(np.random.SFC64(settings.seed))
     batches = draw_batches(rng, settings, evaluator.n_instances)
@@ -90,22 +107,11 @@ def draw_state(
     if decomposition.is_random:
         decomposition = decomposition.redraw(rng.permutation(n_genes))
     subpopulations = _draw_individuals(rng, settings, decomposition, evaluator, initial_network)
-    n_subpopulations = len(decomposition)
-    dtype = np.dtype(settings.dtype)
-    state = SearchState(
-        rng=rng,
-        batches=batches,
-        subpopulations=subpopulations,
-        fitness=np.zeros((n_subpopulations, int(settings.population_size))),
-        champions=np.zeros(n_subpopulations, dtype=np.int64),
-        global_solution=np.zeros(n_genes, dtype=dtype),
-        best_network=np.zeros(n_genes, dtype=dtype),
-    )
-    return state, decomposition
+    return SearchState.begin(rng, batches, subpopulations, n_genes), decomposition
 
 
 def draw_batches(rng: np.random.Generator, settings: Settings, n_instances: int) -> Batches:
-    """Return the batches that settings ask for: one of everything under full evaluation."""
+    """Return the batches of a run: under full evaluation one of all instances."""
     if not settings.limited_evaluation:
         return Batches.all_instances(n_instances)
     return Batches.partition(rng, n_instances, int(settings.batch_size), settings.reshuffle_batches)
@@ -123,7 +129,7 @@ def _draw_individuals(
     widths = np.broadcast_to(settings.initial_range, layers.max() + 1)
     if settings.scale_initial_range:
         widths = widths / np.sqrt(decomposition.layer_inputs)
-        widths[0] /= evaluator.input_size  # activations above are about 1
+        widths[0] /= evaluator.input_size  # hidden activations are about 1
     width = widths[layers]
     subpopulations = []
     for genes in decomposition.genes_of_blocks:

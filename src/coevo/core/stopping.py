@@ -34,14 +34,7 @@ def reached_criterion(
 ) -> StopReason | None:
     """Return the first stopping criterion that the latest generation meets, if any.
 
-    Parameters
-    ----------
-    settings
-        Holds the criteria.
-    latest
-        The generation that has just ended.
-    best_generation
-        The generation in which the best network was found.
+    Patience counts from `best_generation`.
     """
     max_evaluations, max_generations, max_seconds = settings.limits
     criteria = (
@@ -57,30 +50,13 @@ def reached_criterion(
     return None
 
 
-def spent_share(settings: Settings, evaluations: int, generation: int) -> float:
-    """Return the share of the budget that has been used, from 0 to 1.
-
-    Seconds are left out, so that what depends on this is reproducible.
-
-    Parameters
-    ----------
-    settings
-        Hold the budget, `max_evaluations` or `max_generations` at least.
-    evaluations, generation
-        How far the search is.
-    """
-    max_evaluations, max_generations, _ = settings.limits
-    budgets = ((max_evaluations, evaluations), (max_generations, generation))
-    return min(1.0, max(used / limit for limit, used in budgets if limit is not None))
-
-
 @contextmanager
 def on_interrupt(ask_to_stop: Callable[[], None]) -> Iterator[None]:
     """Turn the first Ctrl-C into a request to stop after the generation; the second one raises.
 
-    Signals reach only the main thread; elsewhere nothing is changed. Nor is it if the process
-    ignores Ctrl-C, or if the handler was not installed by Python, as in a program that embeds it:
-    such a handler could not be put back.
+    Does nothing outside the main thread, which alone receives signals, if the process ignores
+    Ctrl-C, or if its handler was not installed by Python (as in a program that embeds it) and so
+    could not be restored.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) in (None, signal.SIG_IGN):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from coevo._validation import check_flag, check_name, check_real
-from coevo.core.component import Component, find_component
+from coevo.core.component import Component, find_component, is_auto
 from coevo.core.operators import CROSSOVERS, MUTATIONS
-from coevo.core.smoothing import Smoothing, is_auto
+from coevo.core.smoothing import Smoothing
 
 _SHORT = {"bin": "binomial", "exp": "exponential"}
 
@@ -27,11 +27,15 @@ class Strategy(Component):
     crossover
         binomial (the paper's) or exponential.
     synchronous
-        Replace a subpopulation's individuals together after its last one, not one by one.
+        Replace individuals together after the last of the subpopulation, not one by one.
     accept_ties
-        Let a trial that is exactly as fit as its target replace it; differential evolution then
-        drifts along plateaus, of which accuracy has many.
+        Let a trial replace a target of exactly equal fitness, so that the search drifts along
+        plateaus, of which accuracy has many.
     """
+
+    in_name: ClassVar[tuple[str, ...]] = ("mutation",)
+    mutations: ClassVar[tuple[str, ...]] = tuple(m for m in MUTATIONS if m != "current-to-pbest/1")
+    """The mutations that this class serves."""
 
     mutation: str = "rand/1"
     crossover: str = "binomial"
@@ -39,7 +43,7 @@ class Strategy(Component):
     accept_ties: bool = True
 
     def __post_init__(self) -> None:
-        check_name("mutation", self.mutation, _MUTATIONS_OF_STRATEGY)
+        check_name("mutation", self.mutation, self.mutations)
         check_name("crossover", self.crossover, CROSSOVERS)
         check_flag("synchronous", self.synchronous)
         check_flag("accept_ties", self.accept_ties)
@@ -58,16 +62,6 @@ class Strategy(Component):
         """Return how many of the fittest individuals a pbest is drawn from."""
         return 1
 
-    def __str__(self) -> str:
-        """Return the mutation, and what is not at its default."""
-        changed = [
-            f"{f.name}={getattr(self, f.name)!r}"
-            for f in fields(self)
-            if f.name != "mutation" and f.default is not MISSING
-            and getattr(self, f.name) != f.default
-        ]  # fmt: skip
-        return f"{self.mutation}({', '.join(changed)})" if changed else self.mutation
-
 
 @dataclass
 class CurrentToPBest(Strategy):
@@ -83,14 +77,14 @@ class CurrentToPBest(Strategy):
         As for `Strategy`.
     """
 
+    mutations: ClassVar[tuple[str, ...]] = ("current-to-pbest/1",)
+
     mutation: str = field(default="current-to-pbest/1", init=False)
     share: float = 0.1
     archive_rate: float = 1.0
 
     def __post_init__(self) -> None:
-        check_name("crossover", self.crossover, CROSSOVERS)
-        check_flag("synchronous", self.synchronous)
-        check_flag("accept_ties", self.accept_ties)
+        super().__post_init__()
         check_real("share", self.share, 0, 1)
         check_real("archive_rate", self.archive_rate, 0)
 
@@ -99,14 +93,12 @@ class CurrentToPBest(Strategy):
         return max(1, round(self.share * population_size))
 
 
-_MUTATIONS_OF_STRATEGY = [name for name in MUTATIONS if name != "current-to-pbest/1"]
-
 STRATEGIES: dict[str, Callable[..., Component]] = {
-    **{name: partial(Strategy, name) for name in _MUTATIONS_OF_STRATEGY},
+    **{name: partial(Strategy, name) for name in Strategy.mutations},
     "current-to-pbest/1": CurrentToPBest,
     **{
         f"{name}/{short}": partial(Strategy, name, crossover)
-        for name in _MUTATIONS_OF_STRATEGY
+        for name in Strategy.mutations
         for short, crossover in _SHORT.items()
     },
     Smoothing.name: Smoothing,
@@ -117,7 +109,7 @@ STRATEGIES: dict[str, Callable[..., Component]] = {
 def find_strategy(given: Any, setting: str = "") -> Any:
     """Return the strategy that a name, a text or an object stands for.
 
-    "auto" stays as it is, unless a setting is asked for that only one kind of strategy has.
+    "auto" stays "auto", unless the name of a setting is given that only some strategies have.
     """
     if is_auto(given) and setting:
         given = Smoothing.name if setting in Smoothing().get_params() else "rand/1"

@@ -29,7 +29,7 @@ class Place:
     path
         The file on disk.
     member
-        Its name inside, if that is a zip; the innermost one if it holds another.
+        The member's name if that is a zip, or if it is a zip that holds a zip.
     """
 
     path: Path

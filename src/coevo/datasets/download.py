@@ -170,7 +170,7 @@ class _ProgressBar:
         self._progress(self._name, self._received, self.total or None)
 
     def reset(self) -> None:
-        """Pooch counts from zero and then adds the total once more when all has arrived."""
+        """Start over: at the end pooch resets the bar and adds the total once more."""
         self._received = 0 if self.total else self._received
 
     def close(self) -> None:

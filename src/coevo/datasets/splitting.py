@@ -15,7 +15,7 @@ HELD_OUT = 0.15
 """The fraction of the validation part, and of the test part."""
 
 INPUT_RANGES = {"MNIST": (0.0, 1.0)}
-"""What inputs are scaled to where it is not [−1, 1]; docs/fidelity.md says why."""
+"""Data sets whose inputs are not scaled to [−1, 1]; docs/fidelity.md says why."""
 
 
 def input_range(name: str) -> tuple[float, float]:

@@ -1,1 +1,1 @@
-"""The speed of this machine, and whether coevo's requirements are met."""
+"""Measures speed (`coevo bench`) and examines the installation (`coevo doctor`)."""

@@ -1,7 +1,7 @@
 """The baseline of the benchmarks: full forward passes of 20 networks in batched NumPy.
 
-It computes accuracies only: no random numbers, no selection, no validation. One matrix product
-serves all first layers, one stack of products each later layer, and memory is reused.
+It computes accuracies only: no random numbers, no selection, no validation. The first layers of all
+networks are one matrix product, each later layer is a stacked product, and memory is reused.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Baseline:
     def rate(self, seconds: float = 1.0) -> float:
         """Return evaluations per second, by the median time of a pass.
 
-        Small products can be faster on one core than on all; the better of the two counts.
+        Small products can be faster on one core than on all; the faster of the two is taken.
         """
         times = [median_time(self.run, seconds / 2)]
         with threadpool_limits(1, user_api="blas"):
@@ -57,7 +57,7 @@ class Baseline:
 
 
 def median_time(function: Callable[[], object], seconds: float) -> float:
-    """Return the median time of the calls made in so many seconds, after two warm-up calls."""
+    """Return the median time of a call, over `seconds` of calls after two for warming up."""
     function()
     function()
     times: list[float] = []
@@ -70,7 +70,7 @@ def median_time(function: Callable[[], object], seconds: float) -> float:
 
 
 def sgemm_rate(seconds: float = 1.0, size: int = 2048) -> float:
-    """Return the machine's own rate of a large float32 matrix product, in FLOP/s."""
+    """Return the rate of a large float32 matrix product on this machine, in FLOP/s."""
     rng = np.random.default_rng(0)
     left, right = rng.random((2, size, size), dtype=np.float32)
     product = np.empty_like(left)

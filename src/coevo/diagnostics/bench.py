@@ -1,4 +1,4 @@
-"""Measures the speed of complete runs, and of batched NumPy on the same shape."""
+"""Measures the speed of complete runs, and of batched NumPy for the same network."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Speed:
     numpy_evaluations_per_second
         Of bare forward passes of 20 networks at once in NumPy.
     sgemm_flops
-        The machine's own rate of a large float32 matrix product, in FLOP/s.
+        Rate of a large float32 matrix product on this machine, in FLOP/s.
     """
 
     shape: str
@@ -44,7 +44,7 @@ class Speed:
     sgemm_flops: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return this as values that JSON knows."""
+        """Return this as JSON values."""
         ratio = self.evaluations_per_second / self.numpy_evaluations_per_second
         return asdict(self) | {"ratio": ratio, "busy": _busy()}
 
@@ -76,7 +76,7 @@ def measure(
     population_size: int = 20,
     seconds: float = 5.0,
 ) -> Speed:
-    """Measure complete runs and the baseline in turn, so that noise affects both.
+    """Measure complete runs and the baseline alternately, so that noise affects both.
 
     Parameters
     ----------

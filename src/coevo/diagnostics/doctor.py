@@ -6,7 +6,6 @@ import os
 import time
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from coevo.core import operators
 from coevo.diagnostics.baseline import sgemm_rate
 from coevo.diagnostics.environment import available_cores, machine, versions
 from coevo.runtime import threads
-from coevo.runtime.jit import watching
+from coevo.runtime.jit import cache_folder, watching
 from coevo.training.evolve import evolve
 
 EXTRAS = {
@@ -98,14 +97,9 @@ def try_kernels() -> Kernels:
             X[:40], y[:40], X[40:], y[40:],
             hidden_layer_sizes=(3,), batch_size=20, max_evaluations=500, seed=1,
         )  # fmt: skip
-    return Kernels(tuple(compiled), time.perf_counter() - began, _cache_folder())
-
-
-def _cache_folder() -> str | None:
-    """Return the folder of the kernels' cache, None if there is none."""
-    stats = getattr(operators._cross_binomial, "stats", None)  # none with the compiler off
-    folder = None if stats is None else stats.cache_path
-    return None if folder is None else str(Path(folder).parent)
+    seconds = time.perf_counter() - began
+    folder = cache_folder(operators._cross_binomial)
+    return Kernels(tuple(compiled), seconds, None if folder is None else str(folder))
 
 
 def describe(findings: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Versions of the libraries, and the hardware."""
+"""The versions of libraries, and the hardware."""
 
 from __future__ import annotations
 

@@ -103,9 +103,10 @@ class DeltaEvaluator(FullPassEvaluator):
         Another core may do it while this one reproduces; `_settle` waits for it.
         """
         self._settle()
-        self._validate_replaced()
         self._global_solution = global_solution
-        self._validator.rebase(global_solution)
+        if self.follows_validation:
+            self._validate_replaced()
+            self._validator.rebase(global_solution)
         if not self._is_compiled:
             self._replacements = Replacements(global_solution)
         n_instances = len(self._training) if isinstance(instances, slice) else len(instances)
@@ -163,6 +164,8 @@ class DeltaEvaluator(FullPassEvaluator):
 
     def _note(self, i: int, individual: Array) -> None:
         """Note a replacement that has been made, until it is validated."""
+        if not self.follows_validation:
+            return
         self._replaced.append((i, individual))
         if not self._is_compiled:
             self._replacements.append(self._decomposition.groups[i], individual)
@@ -213,11 +216,14 @@ class DeltaEvaluator(FullPassEvaluator):
 
     def memory(self) -> dict[str, Array]:
         """The validation set's activations, which follow each neuron."""
-        return self._validator.memory()
+        return self._validator.memory() if self.follows_validation else {}
 
     def recall(self, memory: dict[str, Array], global_solution: Array) -> None:
         """Take over the validation set's activations."""
-        self._validator.recall(memory, global_solution)
+        if self.follows_validation:
+            self._validator.recall(memory, global_solution)
+        else:
+            super().recall(memory, global_solution)
 
     # ------------------------------------------------------------------------------ fused loops
 

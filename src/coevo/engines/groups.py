@@ -1,4 +1,4 @@
-"""Groups of genes that lie within one neuron, and what each gene of them is."""
+"""Groups of genes within one neuron: which are weights, which is the bias, what they connect."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coevo._typing import Array
-from coevo.core.decomposition import Decomposition, Genes
+from coevo.core.decomposition import Decomposition, Genes, as_slice
 from coevo.core.network import Architecture
 
 _NOTHING = slice(0, 0)
@@ -21,22 +20,22 @@ class Group:
     Parameters
     ----------
     layer, neuron
-        Whose genes they are.
+        The neuron that owns the genes.
     genes
-        Where they lie in the genotype.
+        Their positions in the genotype.
     weights
         Positions of incoming weights in a vector of the subpopulation.
     inputs
-        Which inputs of the neuron these weigh, in the same order.
+        The neuron's inputs that these weights belong to, in the same order.
     bias
         Position of the bias in the vector, None if the group does not hold it.
     outgoing
         Positions of outgoing weights in the vector.
     fed
-        Which neurons of the next layer these go to, in the same order.
+        The neurons of the next layer that these lead to, in the same order.
     is_whole
-        Whether the group holds all incoming weights and the bias, and so do all groups of its
-        block, in the same positions.
+        Whether the group, as all groups of its block, holds all incoming weights and the bias, in
+        the same positions.
     """
 
     layer: int
@@ -51,8 +50,8 @@ class Group:
 
     @property
     def has_outgoing(self) -> bool:
-        """Whether there are outgoing weights at all."""
-        return self.outgoing is not _NOTHING
+        """Whether the group holds outgoing weights."""
+        return not (isinstance(self.outgoing, slice) and self.outgoing == _NOTHING)
 
 
 class NeuronGroups:
@@ -61,12 +60,12 @@ class NeuronGroups:
     Parameters
     ----------
     architecture, decomposition
-        Which genes there are, and which groups.
+        The network and its groups.
 
     Attributes
     ----------
     are_within_neurons
-        Whether every group lies within one neuron. If not, the rest means nothing.
+        Whether every group lies within one neuron. If not, the other attributes are meaningless.
     are_neurons
         Whether the groups are the neurons, in the genotype's order.
     layers, neurons : lists of integers, one for each group
@@ -85,6 +84,8 @@ class NeuronGroups:
         genes = np.concatenate([genes.ravel() for genes in decomposition.genes_of_blocks])
         sizes = np.array(decomposition.sizes)
         first_genes = np.cumsum(sizes) - sizes
+        # A group's neuron is in the lowest layer of its genes. Its genes there must be incoming
+        # weights or the bias of one neuron; the others, outgoing weights of the same neuron.
         owners = np.array(decomposition.first_layers)
         is_incoming = layers[genes] == np.repeat(owners, sizes)
         neurons = self._neuron_of_gene[genes]
@@ -131,19 +132,10 @@ class NeuronGroups:
         outgoing = np.flatnonzero(~is_incoming)
         return Group(
             *place,
-            _as_slice(weights),
-            _as_slice(columns[weights]),
+            as_slice(weights),
+            as_slice(columns[weights]),
             int(biases[0]) if biases.size else None,
-            _as_slice(outgoing),
-            _as_slice(self._neuron_of_gene[indices[outgoing]]),
+            as_slice(outgoing),
+            as_slice(self._neuron_of_gene[indices[outgoing]]),
             self._are_whole[i],
         )
-
-
-def _as_slice(positions: Array) -> Genes:
-    """Prefer a slice, which gives views where indices give copies."""
-    if positions.size == 0:
-        return _NOTHING
-    if (np.diff(positions) == 1).all():
-        return slice(int(positions[0]), int(positions[-1]) + 1)
-    return positions

@@ -52,11 +52,6 @@ class TwoMetricEvaluator:
         """Whether validation instances are others than those trained on."""
         return self._smoothing.validates_apart
 
-    @property
-    def n_validation_instances(self) -> int:
-        """Number of validation instances."""
-        return self._smoothing.n_validation_instances
-
     def find_input_moments(self) -> tuple[Array, Array]:
         """Ask the training engine."""
         return self._smoothing.find_input_moments()

@@ -1,4 +1,4 @@
-"""The scikit-learn face: a classifier and a regressor around the search."""
+"""The scikit-learn interface: a classifier and a regressor."""
 
 from coevo.estimators.classifier import CoevoClassifier
 from coevo.estimators.regressor import CoevoRegressor

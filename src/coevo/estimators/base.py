@@ -1,4 +1,4 @@
-"""What the two estimators share: from checked arrays through `run_search` to a fitted network."""
+"""The base class of both estimators: from arrays through `run_search` to a fitted network."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from coevo._typing import Array, StrPath
 from coevo._validation import check_flag, check_integer, check_name, check_real
 from coevo.core.component import Component
+from coevo.core.defaults import choose_strategy, fill_auto, resolve_smoothing
 from coevo.core.evaluator import Data
 from coevo.core.hooks import Hook, check_callbacks
 from coevo.core.loop import Callback, SearchLoop
-from coevo.core.metrics import Metric, find_metric
+from coevo.core.metrics import Metric
 from coevo.core.network import Architecture, Network
 from coevo.core.responses import Responses
 from coevo.core.settings import COMPONENTS, DTYPES, MOVED, Settings
-from coevo.core.smoothing import Smoothing, is_auto
+from coevo.core.smoothing import Smoothing
 from coevo.core.stopping import StopReason
 from coevo.estimators.callbacks import (
     CallbackSupportMixin,
@@ -33,25 +34,28 @@ from coevo.estimators.callbacks import (
     with_callbacks,
 )
 from coevo.estimators.columns import check_memory
-from coevo.estimators.data import CheckingEstimator, Given
+from coevo.estimators.data import CheckingEstimator
 from coevo.estimators.fingerprint import describe_arguments, describe_arrays
+from coevo.estimators.fit_state import FitState
 from coevo.estimators.inputs import Inputs
 from coevo.estimators.range_check import warn_if_far
-from coevo.estimators.scaling import run
-from coevo.estimators.warm_start import Training
+from coevo.estimators.scaling import TargetScaling, run
 from coevo.persistence import model
-from coevo.persistence.checkpoint_hook import Checkpoint
+from coevo.persistence.checkpoint_hook import Checkpoint, find_checkpoint
 from coevo.persistence.encoding import read_encoding
+from coevo.training.problem import DataProblem
 from coevo.training.result import Result
-from coevo.training.run import DataProblem, run_search
-from coevo.training.scorers import resolve_metric
+from coevo.training.run import run_search
 
 Fitness = str | Metric | Callable[..., Any]
-"""What may say which networks are good."""
+"""What the argument `fitness` may be."""
+
+
+_STREAM_GENERATIONS = 600  # what the rate on a stream is chosen for: a stream may be short
 
 
 class _KeepSearch(Hook):
-    """Keeps the search, so that a warm start can go on with it."""
+    """Keeps the search, so that a warm start can continue it."""
 
     search: SearchLoop
 
@@ -59,18 +63,15 @@ class _KeepSearch(Hook):
         self.search = search
 
     def take(self) -> SearchLoop:
-        """Return the search and forget it; as it holds its hooks, that avoids a reference cycle."""
+        """Return the search and forget it, which avoids a reference cycle: it holds its hooks."""
         search = self.search
         del self.search
         return search
 
 
-_STREAM_GENERATIONS = 600
-
-
 @dataclass(eq=False, repr=False)
 class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[misc]
-    """The part of the estimators that does not depend on what the targets are."""
+    """Base class of the estimators; subclasses define what depends on the kind of targets."""
 
     hidden_layer_sizes: Sequence[int] = Settings.hidden_layer_sizes
     _: KW_ONLY
@@ -101,6 +102,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     max_seconds: float | None = Settings.max_seconds
     target_fitness: float | None = Settings.target_fitness
     patience: int | None = Settings.patience
+    validate_every: int | str = Settings.validate_every
     validation_fraction: float = 0.2
     generations_per_batch: int = 1
     warm_start: bool = False
@@ -112,19 +114,19 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     n_threads: int | None = Settings.n_threads
     verbose: bool | int = False
 
-    # -------------------------------------------------------------------------- what subclasses say
+    # ------------------------------------------------------------------ what subclasses must define
 
     @abstractmethod
-    def _responses(self, training: Training) -> Responses:
+    def _make_responses(self, scaling: TargetScaling | None = None) -> Responses:
         """Return what turns outputs into labels or numbers."""
 
     @abstractmethod
     def _describe_outputs(self) -> dict[str, Any]:
-        """Return what a model file says of the outputs."""
+        """Return the arguments of `coevo.save_model` that describe the outputs."""
 
     @abstractmethod
-    def _take(self, content: model.Model) -> None:
-        """Take over from a model file what only this kind of estimator has."""
+    def _restore_outputs(self, content: model.Model) -> None:
+        """Set the attributes that describe the outputs from a model file."""
 
     # -------------------------------------------------------------------------------------- fitting
 
@@ -144,19 +146,19 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_instances, n_features)
-            The inputs. NaN is a missing value: it becomes the median, and an input more says that
-            it was missing. Categorical columns: see `categorical_features`.
+            The inputs. A missing value (NaN) is replaced by the median, and an additional input
+            indicates that it was missing. Categorical columns: see `categorical_features`.
         y : array of shape (n_instances,), or (n_instances, n_outputs)
-            Labels of any type, or numbers; a classifier takes several columns of 0 and 1 for
-            multilabel targets, a regressor several columns of numbers.
+            Labels of any type, or numbers. Several columns are multilabel targets (0 and 1) for a
+            classifier, and several targets for a regressor.
         sample_weight : array of shape (n_instances,), optional
-            Weight of each instance, in training and in the validation set split off.
+            Weight of each instance, in training and in the validation set that is split off.
         X_val, y_val : as X and y, optional
-            The validation set, which chooses the network that is kept. Without it,
-            `validation_fraction` of the instances are split off if these are enough.
+            The validation set, on which the best network is chosen. Without it,
+            `validation_fraction` of the instances is split off, if that is enough of them.
         initial_network
-            A network to begin around, such as another estimator's `network_`: with the inputs as
-            they are in X and the outputs in the order of the classes, or in the units of y. See
+            A network to begin around, such as another estimator's `network_`: it takes the inputs
+            unscaled, and its outputs are in the order of the classes, or in the units of y. See
             `coevo.evolve`.
 
         Returns
@@ -164,42 +166,40 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         self
         """
         self._check_own()
-        checkpoint = self._make_checkpoint()
-        previous: Training | None = getattr(self, "_training", None) if self.warm_start else None
+        checkpoint = self._find_checkpoint()
+        previous: FitState | None = getattr(self, "_fit_state", None) if self.warm_start else None
         data = self._check_data(X, y, sample_weight, reset=previous is None)
         check_memory(data.columns, self.dtype)
         given = self._check_validation(X_val, y_val)
         seed = self._draw_seed()
         if checkpoint is not None and self.random_state is None:
             seed = checkpoint.choose_seed(seed)
-        arguments = describe_arguments(self, seed)
-        arrays = describe_arrays(self, data, given)
-        split = self._split(data, seed) if given is None else None
-        kept, split_off = split or (None, None)
-        training = previous or self._begin(data, kept)
-        scaled = training.scale(data, self.dtype, kept)
-        validation = scaled
+        arguments, arrays = describe_arguments(self, seed), describe_arrays(self, data, given)
+        kept, split_off = self._split(data, seed) if given is None else (None, None)
+        fit_state = previous or FitState.begin(data, self.scale_inputs, self.max_categories, kept)
+        training = validation = fit_state.scale(data, self.dtype, kept)
         if given is not None:
-            validation = training.scale(given, self.dtype)
+            validation = fit_state.scale(given, self.dtype)
         elif split_off is not None:
-            validation = training.scale(data, self.dtype, split_off)
-        problem = self._pose(
+            validation = fit_state.scale(data, self.dtype, split_off)
+        if isinstance(initial_network, Network):
+            initial_network = fit_state.scale_network(initial_network)
+        problem = self._make_problem(
+            fit_state,
             training,
-            scaled,
             validation,
-            initial_network=_scaled(training, initial_network),
+            initial_network=initial_network,
             arguments=arguments,
             arrays=arrays,
         )
-        settings = self._settings(problem, seed=seed)
+        settings = self._make_settings(problem.n_instances, seed)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-        told = {"X": X, "y": y, "metadata": metadata}
-        attributes = partial(self._attributes, training, problem.architecture(settings))
-        task = FitTask(self, told, attributes)
+        attributes = partial(self._attributes, fit_state, problem.architecture(settings))
+        task = FitTask(self, {"X": X, "y": y, "metadata": metadata}, attributes)
         hooks: list[Hook | Callback] = [*self._check_callbacks(), ProgressHook(self.verbose), task]
         if checkpoint is not None:
             hooks.append(checkpoint)
-        result = self._run(training, problem, settings, hooks)
+        result = self._run(fit_state, problem, settings, hooks)
         self.train_fitness_ = result.train_fitness
         task.finish()
         return self
@@ -207,59 +207,43 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     def _partial_fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, X_val: Any, y_val: Any
     ) -> Self:
-        """Take some generations on these instances alone."""
+        """Run some generations on these instances alone."""
         self._check_own()
         if self.checkpoint is not None:
             raise ValueError(
                 "checkpoint is for fit: a stream's batches are not known to a file; pickle the "
                 "estimator between two calls of partial_fit to be able to go on"
             )
-        previous: Training | None = getattr(self, "_training", None)
-        # The first call learns the features and the scaling; all later ones must agree.
+        previous: FitState | None = getattr(self, "_fit_state", None)
+        # The first call learns the features and the scaling; later ones must agree with it.
         data = self._check_data(X, y, sample_weight, reset=previous is None, stream=True)
         validation = self._check_validation(X_val, y_val)
-        training = previous or self._begin(data)
-        if previous is not None:
-            training.widen_ranges(data)
+        if previous is None:
+            fit_state = FitState.begin(data, self.scale_inputs, self.max_categories)
+        else:
+            fit_state = previous
+            fit_state.widen_ranges(data)
         if validation is not None:
-            training.validation = training.scale(validation, self.dtype)
-        scaled = training.scale(data, self.dtype)
-        problem = self._pose(training, scaled, training.validation or scaled)
-        settings = self._settings(
-            problem,
-            seed=self._draw_seed() if previous is None else 0,
-            limited_evaluation=True,
-            batch_size=len(data),
-            max_generations=self.generations_per_batch,
-            max_evaluations=None,
-            max_seconds=None,
-            patience=None,
-            target_fitness=None,
-        )
-        n_inputs = problem.training.inputs.shape[1]
-        strategy = _for_streams(self._settings(problem), problem.task, n_inputs)
-        settings = replace(settings, strategy=strategy)
-        for extension in settings.known_extensions:
-            if getattr(extension, "follows_budget", False):
-                raise ValueError(
-                    f"the extension {extension.name} follows the budget, and a stream has none: "
-                    "leave it out of partial_fit"
-                )
-        self._run(training, problem, settings, self._check_callbacks())
-        state = self._training.ongoing.state
-        if training.validation is None:
-            # No two batches are alike, so nothing says that an older network is better: what the
-            # stream has led to is the answer.
+            fit_state.validation = fit_state.scale(validation, self.dtype)
+        training = fit_state.scale(data, self.dtype)
+        problem = self._make_problem(fit_state, training, fit_state.validation or training)
+        seed = self._draw_seed() if previous is None else 0
+        settings = self._for_stream(self._make_settings(len(data), seed), problem)
+        self._run(fit_state, problem, settings, self._check_callbacks())
+        state = self._fit_state.ongoing.state
+        if fit_state.validation is None:
+            # The fitness of networks on different batches cannot be compared: the last one is kept.
             state.best_network[:] = state.global_solution
             self.validation_fitness_ = state.history.latest.validation_fitness
             state.best_validation = self.validation_fitness_
-            self.network_ = training.unscaled(problem.architecture(settings), state.best_network)
+            architecture = problem.architecture(settings)
+            self.network_ = fit_state.unscale_network(architecture, state.best_network)
         self.train_fitness_ = state.history.latest.batch_fitness
         return self
 
     def _run(
         self,
-        training: Training,
+        fit_state: FitState,
         problem: DataProblem,
         settings: Settings,
         hooks: Sequence[Hook | Callback],
@@ -267,7 +251,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         keeper = _KeepSearch()
         result = run_search(problem, settings, [*hooks, keeper])
         architecture = result.network.architecture
-        self.__dict__.update(self._attributes(training, architecture, keeper.take()))
+        self.__dict__.update(self._attributes(fit_state, architecture, keeper.take()))
         self.stop_reason_, self.engine_ = str(result.stop_reason), result.engine
         self.settings_ = result.settings
         is_apart = problem.validation is not problem.training
@@ -281,29 +265,29 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         return result
 
     def _attributes(
-        self, training: Training, architecture: Architecture, search: SearchLoop
+        self, fit_state: FitState, architecture: Architecture, search: SearchLoop
     ) -> dict[str, Any]:
-        """Return the fitted attributes as of now."""
+        """Return the fitted attributes as they are after this generation."""
         state = search.state
         return {
-            "network_": training.unscaled(architecture, state.best_network),
-            "encoding_": training.encoding,
+            "network_": fit_state.unscale_network(architecture, state.best_network),
+            "encoding_": fit_state.encoding,
             "history_": state.history.columns(),
             "validation_fitness_": state.best_validation,
             "n_evaluations_": state.evaluations,
             "n_iter_": state.generation,
-            "_training": training.with_search(search, architecture),
+            "_fit_state": fit_state.with_search(search, architecture),
         }
 
-    # ------------------------------------------------------------------------------------ the parts
+    # ------------------------------------------------------------------------------------ arguments
 
     def _check_own(self) -> None:
-        """Check the arguments that are no settings; those check themselves."""
+        """Check the arguments that are not settings; `Settings` checks the others."""
         for flag in ("scale_inputs", "check_range", "warm_start", "resume"):
             check_flag(flag, getattr(self, flag))
         if not isinstance(self.verbose, Integral | np.bool_):
             raise TypeError(f"verbose must be True, False or a whole number, got {self.verbose!r}")
-        check_name("dtype", self.dtype, DTYPES)  # the data are converted before settings are made
+        check_name("dtype", self.dtype, DTYPES)  # data are converted before settings are checked
         check_integer("generations_per_batch", self.generations_per_batch, 1)
         check_integer("max_categories", self.max_categories, 1)
         check_real("validation_fraction", self.validation_fraction, 0, 1)
@@ -313,21 +297,14 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
     def _check_callbacks(self) -> list[Hook | Callback]:
         return check_callbacks(() if self.callbacks is None else self.callbacks)
 
-    def _make_checkpoint(self) -> Checkpoint | None:
-        given = self.checkpoint
-        if given is None:
-            if self.resume:
-                raise ValueError("resume=True needs a checkpoint to go on from")
-            return None
-        if self.warm_start:
+    def _find_checkpoint(self) -> Checkpoint | None:
+        if self.checkpoint is not None and self.warm_start:
             raise ValueError(
                 "warm_start=True and checkpoint do not go together: the one goes on from the fit "
                 "before, the other from a file. Set warm_start=False; with resume=True a larger "
                 "budget lets a fit go on as well"
             )
-        if isinstance(given, Checkpoint):
-            return given.with_resume(self.resume)
-        return Checkpoint(given, resume=self.resume)
+        return find_checkpoint(self.checkpoint, self.resume)
 
     def _draw_seed(self) -> int:
         state = self.random_state
@@ -340,31 +317,55 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         check_integer("random_state", state, 0, maximum=None)
         return int(state)
 
-    def _settings(self, problem: DataProblem, **changes: Any) -> Settings:
-        """Return the arguments as settings of a search for this problem."""
-        same = {f.name: getattr(self, f.name) for f in fields(Settings) if f.name != "seed"}
-        if not is_auto(self.fitness):
-            # Settings know no names of scikit-learn's.
-            has_weights = problem.training.weights is not None
-            same["fitness"] = resolve_metric(self.fitness, problem.responses, has_weights)
-        batch_size, n_instances = self.batch_size, len(problem.training)
+    def _make_settings(self, n_instances: int, seed: int) -> Settings:
+        """Return the arguments as settings, without the fitness, which the problem has."""
+        names = {field.name for field in fields(Settings)} - {"fitness", "seed"}
+        arguments = {name: getattr(self, name) for name in names}
+        batch_size = self.batch_size
         if isinstance(batch_size, Integral) and not isinstance(batch_size, bool):
-            same["batch_size"] = min(batch_size, n_instances)  # a small data set is a single batch
-        return Settings(**same | changes)
+            arguments["batch_size"] = min(batch_size, n_instances)  # few instances are one batch
+        return Settings(**arguments, seed=seed)
 
-    def _begin(self, data: Given, rows: Array | None = None) -> Training:
-        return Training.begin(data, self.scale_inputs, self.max_categories, rows)
+    def _for_stream(self, settings: Settings, problem: DataProblem) -> Settings:
+        """Return settings for `generations_per_batch` generations on one batch."""
+        for extension in settings.known_extensions:
+            if extension.follows_budget:
+                raise ValueError(
+                    f"the extension {extension.name} follows the budget, and a stream has none: "
+                    "leave it out of partial_fit"
+                )
+        metric = problem.find_metric(settings)
+        strategy = choose_strategy(settings, metric)
+        if isinstance(strategy, Smoothing):
+            # A stream has no budget, and no number of instances to weigh the decay against.
+            strategy = fill_auto(strategy, schedule="root", weight_decay=0.0)
+            architecture = problem.architecture(settings)
+            strategy = resolve_smoothing(
+                strategy, metric, architecture.activation, architecture.hidden_layer_sizes,
+                architecture.n_inputs, _STREAM_GENERATIONS,
+            )  # fmt: skip
+        return replace(
+            settings,
+            strategy=strategy,
+            limited_evaluation=True,
+            batch_size=problem.n_instances,
+            max_generations=self.generations_per_batch,
+            max_evaluations=None,
+            max_seconds=None,
+            patience=None,
+            target_fitness=None,
+        )
 
-    def _pose(
-        self, training: Training, data: Data, validation: Data, **further: Any
+    def _make_problem(
+        self, fit_state: FitState, training: Data, validation: Data, **further: Any
     ) -> DataProblem:
-        """Return the problem as the search sees it, with scaled instances."""
         return DataProblem(
-            training=data,
+            training=training,
             validation=validation,
-            responses=self._responses(training),
+            responses=self._make_responses(fit_state.targets),
+            fitness=self.fitness,
             validation_fitness=self.validation_fitness,
-            previous=training.ongoing,
+            previous=fit_state.ongoing,
             **further,
         )
 
@@ -376,7 +377,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         return tags
 
     def set_params(self, **params: Any) -> Self:
-        """Set arguments; nested names such as `control__memory_size` set those of components."""
+        """Set arguments; nested names such as `control__memory_size` set those of a component."""
         for name in list(params):
             owner, _, inner = name.partition("__")
             if name in MOVED:
@@ -389,10 +390,10 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
                     raise ValueError(f"{owner}={given!r} has no setting {inner!r}")
         return super().set_params(**params)  # type: ignore[no-any-return]
 
-    # ----------------------------------------------------------------------------------- fitted use
+    # ----------------------------------------------------------------------------- after the fit
 
     def _outputs(self, X: Any) -> Array:
-        """Return the network's outputs for instances as the user has them."""
+        """Return the network's outputs, (n_instances, n_outputs)."""
         check_is_fitted(self, "network_")
         columns = self._read_columns("X", X, reset=False)
         if self.check_range:
@@ -400,9 +401,10 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         return run(self.network_, Inputs(columns, self.encoding_))
 
     def encode(self, X: Any) -> Array:
-        """Return the inputs that `network_` takes, (n_instances, n_inputs).
+        """Return the inputs of `network_`, (n_instances, n_inputs).
 
-        They are X itself if it is plain numbers. See `encoding_` and `categorical_features`.
+        These are X itself if it is numeric without missing values. See `encoding_` and
+        `categorical_features`.
         """
         check_is_fitted(self, "network_")
         inputs = Inputs(self._read_columns("X", X, reset=False), self.encoding_)
@@ -414,9 +416,9 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         Parameters
         ----------
         path
-            The file, by custom ending in .safetensors. It holds the network, which takes unscaled
-            inputs, and its classes, not the search: what `load` returns predicts the same but
-            cannot go on.
+            The file, usually ending in .safetensors. It contains the network, which takes unscaled
+            inputs, and its classes, but not the search: a loaded estimator predicts the same, and
+            cannot be trained further by a warm start.
         """
         check_is_fitted(self, "network_")
         names = tuple(getattr(self, "feature_names_in_", ()))
@@ -435,7 +437,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
 
     @classmethod
     def load(cls, path: StrPath) -> Self:
-        """Return an estimator that predicts as the one that was saved.
+        """Return an estimator that makes the same predictions as the one that was saved.
 
         Parameters
         ----------
@@ -445,7 +447,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         Raises
         ------
         coevo.persistence.model.ModelError
-            If the file is damaged, foreign or newer.
+            If the file is damaged, is not a model file, or is of a newer version.
         """
         content = model.load(path)
         architecture = content.network.architecture
@@ -460,24 +462,5 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             estimator.feature_names_in_ = np.array(encoding.columns, dtype=object)
         is_categorical = np.isin(encoding.columns, list(encoding.categories))
         estimator.is_categorical_ = is_categorical if is_categorical.any() else None
-        estimator._take(content)
+        estimator._restore_outputs(content)
         return estimator
-
-
-def _for_streams(settings: Settings, task: str, n_inputs: int) -> Any:
-    """Return a strategy that knows no budget, and no number of instances to weigh decay against."""
-    resolved = settings.resolved(task)
-    found = resolved.strategy
-    if not isinstance(found, Smoothing):
-        return found
-    chosen: dict[str, Any] = {"schedule": "root", "weight_decay": 0.0}
-    found = replace(found, **{k: v for k, v in chosen.items() if is_auto(getattr(found, k))})
-    metric, sizes = find_metric(resolved.fitness), resolved.hidden_layer_sizes
-    # A stream may be short: it begins as fast as a run of some hundred generations.
-    return found.resolved(metric, resolved.activation, sizes, n_inputs, _STREAM_GENERATIONS)
-
-
-def _scaled(training: Training, network: Network | None) -> Network | None:
-    if network is None or not isinstance(network, Network):
-        return network
-    return training.scaled(network)

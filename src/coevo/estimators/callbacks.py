@@ -1,7 +1,7 @@
-"""Hooks of a fit: scikit-learn's callbacks, where this version has them, and progress.
+"""Hooks of a fit: scikit-learn's callbacks and the progress display.
 
-scikit-learn's callbacks are experimental and came with version 1.9. Without them the mixin and the
-decorator here do nothing.
+scikit-learn has callbacks since version 1.9, and they are experimental. With an older version the
+mixin and the decorator here do nothing.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ except ImportError:  # scikit-learn before 1.9
     HAS_CALLBACKS = False
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in for scikit-learn's."""
+        """Takes the place of scikit-learn's."""
 
 
 def with_callbacks(method: Method) -> Method:
-    """Let scikit-learn's callbacks follow a method, if there are any; its signature stays."""
+    """Decorate a method with scikit-learn's support of callbacks, if there is any."""
     return cast(Method, _with_callbacks(method)) if HAS_CALLBACKS else method
 
 
 class FitTask(Hook):
-    """A fit as scikit-learn's callbacks see it: one task with a subtask for each generation.
+    """A fit as scikit-learn's callbacks see it: a task with a subtask for each generation.
 
     Parameters
     ----------
     estimator
-        Being fitted.
+        The estimator that is fitted.
     data
-        The X, y and metadata that callbacks may ask for.
+        X, y and metadata, which are passed to callbacks.
     attributes
-        Returns the attributes that make a copy of the estimator ready to predict as if the fit had
-        ended now.
+        Returns the attributes with which a copy of the estimator predicts as if the fit had ended
+        now.
     """
 
     def __init__(
@@ -58,37 +58,39 @@ class FitTask(Hook):
         data: dict[str, Any],
         attributes: Callable[[SearchLoop], dict[str, Any]],
     ) -> None:
-        self._told = {"estimator": estimator, **data}
+        self._arguments = {"estimator": estimator, **data}
         self._attributes = attributes
         self._context: Any = None
 
     def begin(self, search: SearchLoop) -> None:
-        """Tell that the fit begins."""
+        """Report the beginning of the fit."""
         if HAS_CALLBACKS:
-            estimator = self._told["estimator"]
+            estimator = self._arguments["estimator"]
             self._context = estimator._init_callback_context(max_subtasks=most_generations(search))
-            self._context.call_on_fit_task_begin(**self._told)
+            self._context.call_on_fit_task_begin(**self._arguments)
 
     def after_generation(self, search: SearchLoop) -> bool:
-        """Tell of a generation that has ended; return whether a callback wants to stop."""
-        if self._context is None or not getattr(self._told["estimator"], "_skl_callbacks", None):
+        """Report a generation; return whether a callback asks to stop."""
+        if self._context is None or not getattr(
+            self._arguments["estimator"], "_skl_callbacks", None
+        ):
             return False
         task = self._context.subcontext(task_name="generation")
-        task.call_on_fit_task_begin(**self._told)
+        task.call_on_fit_task_begin(**self._arguments)
         return bool(
             task.call_on_fit_task_end(
-                **self._told, reconstruction_attributes=lambda: self._attributes(search)
+                **self._arguments, reconstruction_attributes=lambda: self._attributes(search)
             )
         )
 
     def finish(self) -> None:
-        """Tell that the estimator is ready."""
+        """Report that the estimator is fitted."""
         if self._context is not None:
-            self._context.call_on_fit_task_end(**self._told, reconstruction_attributes={})
+            self._context.call_on_fit_task_end(**self._arguments, reconstruction_attributes={})
 
 
 def most_generations(search: SearchLoop) -> int | None:
-    """Return how many generations a search can still take, None if nothing limits them."""
+    """Return how many more generations a search can run, None if there is no limit."""
     settings, state = search.settings, search.state
     limits = []
     max_evaluations, max_generations, _ = settings.limits
@@ -101,13 +103,7 @@ def most_generations(search: SearchLoop) -> int | None:
 
 
 class ProgressHook(Hook):
-    """Shows how a fit goes, on a terminal, in a notebook or line by line; see `Progress`.
-
-    Parameters
-    ----------
-    verbose
-        Whether to show anything.
-    """
+    """Shows the progress of a fit on a terminal, in a notebook or line by line; see `Progress`."""
 
     def __init__(self, verbose: bool | int) -> None:
         self._is_shown = bool(verbose)
@@ -115,16 +111,16 @@ class ProgressHook(Hook):
         self._follow = SearchProgress(self._progress)
 
     def open(self, run: Run) -> None:
-        """Show that it begins, what was chosen, and when kernels are compiled."""
+        """Show the display, and the settings that were chosen."""
         self._progress.__enter__()
         if self._is_shown:
             with self._progress.pause():
                 print(describe_choices(run.settings), file=sys.stderr)
 
     def after_generation(self, search: SearchLoop) -> None:
-        """Show the generation."""
+        """Update the display."""
         self._follow.after_generation(search)
 
     def close(self) -> None:
-        """Take the display away."""
+        """Remove the display."""
         self._progress.__exit__()

@@ -1,4 +1,4 @@
-"""A classifier in scikit-learn's manner."""
+"""The scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coevo._validation import check_real
 from coevo.core.responses import ClassResponses, LabelResponses
 from coevo.estimators.base import CoevoEstimator
 from coevo.estimators.documentation import documented
-from coevo.estimators.warm_start import Training
+from coevo.estimators.scaling import TargetScaling
 from coevo.persistence import model
 from coevo.training.data import check_labels, find_classes
 
@@ -26,7 +26,7 @@ from coevo.training.data import check_labels, find_classes
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
 class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
-    """A feed-forward network that is evolved to classify, by any metric.
+    """A feed-forward network for classification, evolved to maximise any metric.
 
     Parameters
     ----------
@@ -35,42 +35,21 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
     Attributes
     ----------
     network_
-        The network: unscaled inputs in, one number for each class out. Its inputs are what `encode`
-        returns: X itself if that is plain numbers.
-    encoding_
-        How the columns of X become the network's inputs.
-    is_categorical_
-        Which columns are categorical; None for none.
+        The network. Its inputs are what `encode` returns: X itself, unscaled, if that is numeric.
+        It has one output for each class or label.
     classes_
-        The labels in order; the second is the positive one if there are two. For multilabel targets
+        The labels in sorted order; of two, the second is the positive one. For multilabel targets,
         a list with [0, 1] for each label.
-    n_features_in_, feature_names_in_
-        How many features there are, and their names if X was a data frame.
-    history_
-        A row for each generation as a dictionary of columns, ready for `pandas.DataFrame`. Metric
-        in it is `fitness` on the batch, and `validation_fitness` on the validation set.
-    train_fitness_, validation_fitness_
-        The network's fitness on the training and on the validation instances.
-    chosen_on_
-        Which instances the network was chosen on: "validation", or "training" if there were too few
-        to split any off.
-    n_evaluations_, n_iter_, stop_reason_
-        Networks evaluated, generations, and why the search ended.
-    settings_
-        The settings of the search, every "auto" resolved.
-    engine_
-        Which engine measured fitness: "delta", or "batched" full passes for a decomposition that
-        delta evaluation does not serve.
+    [attributes]
 
     Notes
     -----
-    `predict_proba` is the softmax of the outputs. Only the fitness cross_entropy makes these
-    probabilities mean anything but an order; wrap the classifier in
-    `sklearn.calibration.CalibratedClassifierCV` for probabilities by another
-    (docs/howto/probabilities.md).
+    `predict_proba` is the softmax of the outputs. These are probabilities only if the fitness is
+    cross_entropy, and with other metrics no more than a ranking; for calibrated ones, wrap the
+    classifier in `sklearn.calibration.CalibratedClassifierCV` (docs/howto/probabilities.md).
 
-    A y of several columns of 0 and 1 is multilabel: each output is the logit of a label
-    (docs/howto/multilabel.md).
+    If y has several columns of 0 and 1, targets are multilabel, and each output is the logit of a
+    label (docs/howto/multilabel.md).
 
     Examples
     --------
@@ -94,23 +73,23 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         X_val: Any = None,
         y_val: Any = None,
     ) -> Self:
-        """Take `generations_per_batch` generations on this batch, as limited evaluation does.
+        """Run `generations_per_batch` generations on this batch, under limited evaluation.
 
-        The individuals inherit fitness from the batches before, and nothing of those is kept, so
-        that the data need never be in memory at once. The limits `max_evaluations` and so on, and
-        `limited_evaluation`, do not apply.
+        Individuals inherit fitness from earlier batches, of which nothing else is kept: the data
+        never have to be in memory as a whole. `limited_evaluation` and the stopping criteria
+        (`max_evaluations`, `patience` and so on) do not apply.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for `fit`; a few hundred instances do well.
+            As for `fit`; a few hundred instances are a good size.
         classes : array of shape (n_classes,)
-            All classes there are; needed in the first call.
+            All classes; required in the first call.
         X_val, y_val : as X and y, optional
-            A validation set, kept until another one is given. With one, `network_` is the network
-            that has done best on it. Without, it is the global solution as the last batch left it.
+            A validation set, kept until another one is given. `network_` is the best network on it
+            or, without one, the global solution after the last batch.
         """
-        if not hasattr(self, "_training"):
+        if not hasattr(self, "_fit_state"):
             if _is_multilabel(y):
                 self._set_labels(np.shape(y)[1])
             elif classes is None:
@@ -124,7 +103,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         return self._partial_fit(X, y, sample_weight, X_val, y_val)
 
     def predict(self, X: Any) -> Array:
-        """Return the label of each instance: its largest output's, the first one's if tied.
+        """Return the label of each instance: that of its largest output, of the first if tied.
 
         Parameters
         ----------
@@ -132,11 +111,11 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        array of shape (n_instances,), or for multilabel targets of shape (n_instances, n_labels), 1
-        where an output is above 0, that is where a label is more likely than not
+        array of shape (n_instances,), or for multilabel targets of shape (n_instances, n_labels): 1
+        where an output is above 0, so that the label is more likely than not
         """
         outputs = self._outputs(X)
-        return self._find_responses().predict(outputs)
+        return self._make_responses().predict(outputs)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the softmax of the outputs, (n_instances, n_classes); see the class's notes.
@@ -144,15 +123,16 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         For multilabel targets it is the sigmoid of each output, (n_instances, n_labels).
         """
         outputs = self._outputs(X)
-        return self._find_responses().predict_proba(outputs)
+        return self._make_responses().predict_proba(outputs)
 
     def decision_function(self, X: Any) -> Array:
-        """Return the outputs, (n_instances, n_classes), or the lead of the second of two classes.
+        """Return the outputs, (n_instances, n_classes).
 
-        With two classes the shape is (n_instances,), and positive numbers stand for `classes_[1]`.
+        With two classes, return the second output minus the first, (n_instances,): it is positive
+        where the prediction is `classes_[1]`.
         """
         outputs = self._outputs(X)
-        return self._find_responses().decision_function(outputs)
+        return self._make_responses().decision_function(outputs)
 
     # -------------------------------------------------------------------------- targets and weights
 
@@ -209,7 +189,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
         return np.asarray(weights * self._find_class_weights(targets, reset)[targets])
 
     def _find_class_weights(self, targets: Array, reset: bool) -> Array:
-        """Return a weight for each class, by the instances of this fit."""
+        """Return the weight of each class; "balanced" ones are computed if `reset`."""
         if isinstance(self.class_weight, Mapping):
             unknown = set(self.class_weight) - set(self.classes_.tolist())
             if unknown:
@@ -231,10 +211,9 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
             )
         return np.asarray(self._class_weights)
 
-    def _responses(self, training: Training) -> ClassResponses | LabelResponses:
-        return self._find_responses()
-
-    def _find_responses(self) -> ClassResponses | LabelResponses:
+    def _make_responses(
+        self, scaling: TargetScaling | None = None
+    ) -> ClassResponses | LabelResponses:
         if isinstance(self.classes_, list):
             return LabelResponses(len(self.classes_))
         return ClassResponses(self.classes_)
@@ -244,7 +223,7 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
             return {"labels": self._target_names or range(len(self.classes_))}
         return {"classes": self.classes_}
 
-    def _take(self, content: model.Model) -> None:
+    def _restore_outputs(self, content: model.Model) -> None:
         if content.labels is not None:
             self._set_labels(len(content.labels))
             self._target_names = list(content.labels)
@@ -260,6 +239,6 @@ class CoevoClassifier(ClassifierMixin, CoevoEstimator):  # type: ignore[misc]
 
 
 def _is_multilabel(y: Any) -> bool:
-    """Whether each instance has a row of flags, one for each label."""
+    """Whether y has a column of flags for each label."""
     shape = np.shape(y) if not sparse.issparse(y) else y.shape
     return len(shape) == 2 and shape[1] > 1 and type_of_target(y) == "multilabel-indicator"

@@ -1,4 +1,4 @@
-"""The columns of X as a user gives them: arrays, sparse matrices, data frames."""
+"""The columns of X, which may be an array, a sparse matrix or a data frame."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from coevo.persistence.encoding import MISSING
 from coevo.runtime import memory
 
 ROWS = 4096
-"""Instances converted at once, so that a memory map is never read into memory whole."""
+"""Instances converted at a time, so that a memory map is never read into memory as a whole."""
 
-_CELLS = 2**19  # and fewer of them if they are wide, as sparse ones are
+_CELLS = 2**19  # numbers converted at a time at most, as sparse matrices may be wide
 
 Rows = slice | Array
-"""Which instances: a slice, indices or a boolean mask."""
+"""Selects instances: a slice, indices or a boolean mask."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class CategoricalColumn:
     Parameters
     ----------
     codes : integer array of shape (n_instances,)
-        Which text each instance has, −1 where the value is missing.
+        Index of each instance's category in `texts`, −1 where the value is missing.
     texts
-        The categories that may occur.
+        The categories.
     """
 
     codes: Array
@@ -55,18 +55,18 @@ class CategoricalColumn:
         return CategoricalColumn(self.codes[rows], self.texts)
 
     def find_categories(self, rows: Rows, most: int | None = None) -> tuple[str, ...]:
-        """Return the most frequent categories of some instances in alphabetic order."""
+        """Return the most frequent categories of some instances, in alphabetical order."""
         counts: Counter[str] = Counter()
         for code, count in zip(*np.unique(self.codes[rows], return_counts=True), strict=True):
             counts[MISSING if code < 0 else self.texts[code]] += int(count)
-        # Ties are broken by the alphabet, not by the order of the rows.
+        # Ties go by the alphabet, to be independent of the order of the rows.
         ranked = sorted(counts, key=lambda text: (-counts[text], text))
         return tuple(sorted(ranked[:most]))
 
     def find_positions(self, known: Sequence[str]) -> Array:
-        """Return which of the known categories each instance has, −1 for none of them."""
+        """Return the index of each instance's category in `known`, −1 if it is not there."""
         places = {text: k for k, text in enumerate(known)}
-        # A missing value has the code −1, which is the last place.
+        # The code −1 of missing values picks the last element.
         return np.array([places.get(text, -1) for text in (*self.texts, MISSING)])[self.codes]
 
 
@@ -84,11 +84,11 @@ class Columns:
     Parameters
     ----------
     names
-        What the columns are called, in the order of X.
+        Names of the columns, in the order of X.
     numbers : array or sparse matrix of shape (n_instances, n_columns)
-        Holds the numeric columns, NaN where a value is missing.
+        Contains the numeric columns, NaN where a value is missing.
     numeric
-        Which columns of `numbers` are the numeric ones; None for all.
+        Which columns of `numbers` are numeric; None for all.
     categorical
         The categorical columns by name.
     """
@@ -123,7 +123,7 @@ class Columns:
         return some if self.numeric is None else some[:, self.numeric]  # type: ignore[no-any-return]
 
     def split_up(self, rows: Array | None = None) -> Iterator[Array | slice]:
-        """Yield which instances come next, some at a time; of those in `rows`, if given."""
+        """Yield slices, or parts of `rows`, that together cover all instances or `rows`."""
         n_rows = len(self) if rows is None else len(rows)
         step = min(ROWS, max(1, _CELLS // max(1, self.numbers.shape[1])))
         for start in range(0, n_rows, step):
@@ -139,14 +139,14 @@ class Columns:
             part = self.find_numbers(here)
             least, most = part.min(axis=0), part.max(axis=0)
             is_missing = np.isnan(least)
-            if is_missing.any():  # what takes longer is done only where it must be
+            if is_missing.any():  # fmin and fmax are slower
                 has_missing |= is_missing
                 least, most = np.fmin.reduce(part, axis=0), np.fmax.reduce(part, axis=0)
             low, high = np.fmin(low, least), np.fmax(high, most)
         return low, high, has_missing
 
     def arrays(self, name: str) -> dict[str, Array]:
-        """Return all that says what these instances are, as arrays."""
+        """Return the contents as arrays, for a fingerprint; their names begin with `name`."""
         found = {name: self.numbers}
         if self.is_sparse:
             parts = ("data", "indices", "indptr")
@@ -180,7 +180,7 @@ def find_categorical(given: Any, X: Any) -> Array | None:
         return is_categorical if is_categorical.any() else None
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     if len(shape) != 2:
-        return None  # scikit-learn has words for it
+        return None  # scikit-learn raises the error
     n_columns, chosen = shape[1], np.asarray(given)
     if chosen.ndim != 1:
         raise ValueError(
@@ -212,25 +212,25 @@ def _is_category(dtype: Any) -> bool:
 
 
 def read_columns(estimator: Any, X: Any, is_categorical: Array | None, *, reset: bool) -> Columns:
-    """Have scikit-learn check X, and return its columns; plain arrays are not copied.
+    """Return the columns of X, checked by scikit-learn; plain arrays are not copied.
 
     Parameters
     ----------
     estimator
-        Whose `n_features_in_` and `feature_names_in_` are set, or else compared with.
+        Has the attributes `n_features_in_` and `feature_names_in_`.
     X
         An array, sparse matrix or data frame.
     is_categorical : boolean array of shape (n_columns,), or None
         Which columns are categorical.
     reset
-        Whether to set the estimator's attributes.
+        Whether to set the attributes; else X must match them.
     """
     accepted = {"dtype": "numeric", "accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
     if is_categorical is None:
         numbers = _as_numbers(validate_data(estimator, X, reset=reset, **accepted))
         return Columns(_find_names(estimator), numbers, None, {})
     if not hasattr(X, "dtype") and not _is_frame(X):
-        X = np.asarray(X, dtype=object)  # a list, perhaps of numbers and texts
+        X = np.asarray(X, dtype=object)  # a list, which may mix numbers and texts
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     names = _find_names(estimator)
     numeric = np.flatnonzero(~is_categorical)
@@ -253,12 +253,12 @@ def read_columns(estimator: Any, X: Any, is_categorical: Array | None, *, reset:
 
 
 def _as_numbers(numbers: Any) -> Any:
-    """Return numbers; scikit-learn leaves objects in frames of several dtypes."""
+    """Convert objects, which scikit-learn leaves in frames of several dtypes, to numbers."""
     return numbers.astype(np.float64) if numbers.dtype.kind == "O" else numbers
 
 
 def check_memory(columns: Columns, dtype: Any) -> None:
-    """Refuse a sparse matrix that memory could not hold as a dense one."""
+    """Raise if a sparse matrix would not fit into memory as a dense one."""
     n_rows, n_columns = columns.numbers.shape
     needed, available = n_rows * n_columns * np.dtype(dtype).itemsize, memory.find_size()
     if columns.is_sparse and available is not None and needed > available:
@@ -276,7 +276,7 @@ def _take_column(X: Any, k: int) -> Any:
 
 
 def _find_names(estimator: Any) -> tuple[str, ...]:
-    """Return what the columns are called; x0, x1, ... if they have no names of their own."""
+    """Return the names of the columns; x0, x1, ... if there are none, or not unique ones."""
     names = getattr(estimator, "feature_names_in_", ())
     if len(names) and len(set(names)) == len(names):
         return tuple(map(str, names))

@@ -1,4 +1,4 @@
-"""Checks what users hand to an estimator and turns it into instances for a search."""
+"""Checks the arguments X, y and sample_weight of an estimator."""
 
 from __future__ import annotations
 
@@ -16,20 +16,12 @@ from coevo.estimators.columns import Columns, Rows, find_categorical, read_colum
 from coevo.training.data import check_array, check_labels
 
 MIN_VALIDATION = 20
-"""A smaller validation set is not split off: it would say next to nothing."""
+"""A smaller validation set is not split off: it could not tell good networks apart."""
 
 
 @dataclass(frozen=True)
-class Given:
-    """Instances as the user gives them, with targets as the search knows them.
-
-    Parameters
-    ----------
-    columns
-        X.
-    targets, weights
-        As in `coevo.core.evaluator.Data`.
-    """
+class UserData:
+    """Checked instances: X in columns, targets and weights as in `coevo.core.evaluator.Data`."""
 
     columns: Columns
     targets: Array
@@ -38,13 +30,13 @@ class Given:
     def __len__(self) -> int:
         return len(self.targets)
 
-    def __getitem__(self, rows: Rows) -> Given:
+    def __getitem__(self, rows: Rows) -> UserData:
         weights = None if self.weights is None else self.weights[rows]
-        return Given(self.columns[rows], self.targets[rows], weights)
+        return UserData(self.columns[rows], self.targets[rows], weights)
 
 
 class CheckingEstimator(BaseEstimator):  # type: ignore[misc]
-    """The part of the estimators that checks data."""
+    """Base class with the checks of data."""
 
     categorical_features: Any
     is_categorical_: Array | None
@@ -56,36 +48,36 @@ class CheckingEstimator(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _weigh(self, targets: Array, weights: Array, *, reset: bool) -> Array:
-        """Return the instances' weights with those of their classes."""
+        """Return the weights of the instances, multiplied by those of their classes."""
 
     def _check_data(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, stream: bool = False
-    ) -> Given:
-        """Return the instances that count, with targets as the search knows them."""
+    ) -> UserData:
+        """Return the instances whose weight is above 0."""
         columns, y = self._validate(("X", X), ("y", y), reset=reset)
         if np.ma.isMaskedArray(sample_weight):
             raise ValueError("sample_weight is a masked array; give a weight of 0 instead")
         weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
         if (weights < 0).any():
             raise ValueError("Negative values in data passed to `sample_weight`")
-        counts = weights > 0
-        if not counts.all():  # an instance of no weight is no instance
-            columns, y, weights = columns[counts], y[counts], weights[counts]
+        has_weight = weights > 0
+        if not has_weight.all():
+            columns, y, weights = columns[has_weight], y[has_weight], weights[has_weight]
         if len(columns) == 0:
             raise ValueError("all sample weights are zero: there is nothing to learn from")
-        # The first call of a stream has been told the classes already.
+        # The first call of partial_fit has set the classes already.
         targets = self._check_targets(y, reset=reset and not (stream and hasattr(self, "classes_")))
         weights = self._weigh(targets, weights, reset=not stream)
-        data = Given(columns, targets, weights)
-        counts = weights > 0
-        if not counts.any():
+        data = UserData(columns, targets, weights)
+        has_weight = weights > 0
+        if not has_weight.any():
             raise ValueError("class_weight leaves no instance with any weight")
-        return _without_equal_weights(data if counts.all() else data[counts])
+        return _without_equal_weights(data if has_weight.all() else data[has_weight])
 
     def _validate(
         self, inputs: tuple[str, Any], targets: tuple[str, Any], *, reset: bool
     ) -> tuple[Columns, Array]:
-        """Have scikit-learn check instances; refuse by name what it would not."""
+        """Return X and y, checked by scikit-learn and for what it does not check."""
         for argument, given in (inputs, targets):
             if np.ma.isMaskedArray(given):
                 check_array(argument, given)
@@ -102,7 +94,7 @@ class CheckingEstimator(BaseEstimator):  # type: ignore[misc]
         return columns, y
 
     def _read_columns(self, argument: str, X: Any, *, reset: bool) -> Columns:
-        """Have scikit-learn check X; refuse by name what it would not."""
+        """Return the columns of X, checked by scikit-learn and for what it does not check."""
         check_array(argument, X)
         if reset:
             self.is_categorical_ = find_categorical(self.categorical_features, X)
@@ -123,7 +115,7 @@ class CheckingEstimator(BaseEstimator):  # type: ignore[misc]
         check_array(argument, columns.numbers)
         return columns
 
-    def _check_validation(self, X_val: Any, y_val: Any) -> Given | None:
+    def _check_validation(self, X_val: Any, y_val: Any) -> UserData | None:
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together: give both or neither")
         if X_val is None:
@@ -131,12 +123,12 @@ class CheckingEstimator(BaseEstimator):  # type: ignore[misc]
         columns, y = self._validate(("X_val", X_val), ("y_val", y_val), reset=False)
         targets = self._check_targets(y, reset=False)
         weights = self._weigh(targets, np.ones(len(targets)), reset=False)
-        return _without_equal_weights(Given(columns, targets, weights))
+        return _without_equal_weights(UserData(columns, targets, weights))
 
-    def _split(self, data: Given, seed: int) -> tuple[Array, Array] | None:
-        """Choose the instances to train and to validate on; None if there are too few to split.
+    def _split(self, data: UserData, seed: int) -> tuple[Array | None, Array | None]:
+        """Return which instances to train and to validate on; (None, None) if they are too few.
 
-        A class of one instance, such as a mistyped label, is trained on.
+        The only instance of a class, perhaps a mistyped label, is trained on.
         """
         n_validation = round(self.validation_fraction * len(data))
         if data.targets.ndim == 1:
@@ -146,7 +138,7 @@ class CheckingEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             is_rare, n_classes = np.zeros(len(data), dtype=bool), 1
         if n_validation < max(MIN_VALIDATION, n_classes):
-            return None
+            return None, None
         several = np.flatnonzero(~is_rare)
         if len(several) - n_validation < n_classes:
             raise ValueError(
@@ -163,7 +155,7 @@ class CheckingEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 def _check_missing(argument: str, given: Any) -> None:
-    """Refuse missing labels, which scikit-learn has no words for."""
+    """Raise if a label is missing; scikit-learn's own message would not say so."""
     labels = given if isinstance(given, list) else getattr(given, "dtype", None)
     if isinstance(labels, list) or str(labels) in ("object", "string", "str"):
         array = np.asarray(given, dtype=object)
@@ -171,7 +163,7 @@ def _check_missing(argument: str, given: Any) -> None:
             check_labels(argument, array)
 
 
-def _without_equal_weights(data: Given) -> Given:
-    """Return the same instances, which are quicker to measure if none counts more than others."""
+def _without_equal_weights(data: UserData) -> UserData:
+    """Drop weights that are all equal: fitness without weights is faster to compute."""
     assert data.weights is not None
     return replace(data, weights=None) if (data.weights == data.weights[0]).all() else data

@@ -1,4 +1,4 @@
-"""Pictures of a search's history, in the manner of scikit-learn's displays."""
+"""Plots of a search's history, like scikit-learn's displays."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _POSITIONS = ("evaluations", "generation", "seconds")
 
 
 class HistoryDisplay:
-    """The fitness of a search over its course.
+    """A plot of the fitness over the course of a search.
 
-    `HistoryDisplay.from_estimator` or `coevo.plot_history` make one.
+    It is made by `HistoryDisplay.from_estimator` or `coevo.plot_history`.
 
     Parameters
     ----------
     history
         A column for each field of the history, such as an estimator's `history_`.
     metric
-        What the fitness is called.
+        Name of the metric, for the axis.
     chosen_on
-        Which instances the network was chosen on: "validation" or "training".
+        The instances on which the network was chosen: "validation" or "training".
 
     Attributes
     ----------
     ax_, figure_
-        What was drawn on.
+        The axes and the figure.
     lines_
         The lines by the name of their column: batch_fitness, validation_fitness, best_validation.
     """
@@ -64,7 +64,7 @@ class HistoryDisplay:
     def from_estimator(
         cls, estimator: Any, *, x: str = "evaluations", ax: Axes | None = None
     ) -> Self:
-        """Draw the history of a fitted estimator.
+        """Plot the history of a fitted estimator.
 
         Parameters
         ----------
@@ -85,14 +85,14 @@ class HistoryDisplay:
         return display.plot(x=x, ax=ax)
 
     def plot(self, *, x: str = "evaluations", ax: Axes | None = None) -> Self:
-        """Draw it.
+        """Plot the history.
 
         Parameters
         ----------
         x
-            What runs to the right: evaluations, generation or seconds.
+            The horizontal axis: evaluations, generation or seconds.
         ax
-            What to draw on; a new figure if None.
+            The axes; those of a new figure if None.
         """
         check_name("x", x, _POSITIONS)
         if ax is None:
@@ -128,7 +128,7 @@ class HistoryDisplay:
 
 
 def plot_history(source: Any, *, x: str = "evaluations", ax: Axes | None = None) -> HistoryDisplay:
-    """Draw how the fitness rose in a fit or a run.
+    """Plot the fitness over the course of a fit or a run.
 
     Parameters
     ----------
@@ -136,9 +136,9 @@ def plot_history(source: Any, *, x: str = "evaluations", ax: Axes | None = None)
         A fitted estimator, a pipeline that ends in one, a result of `coevo.evolve`, a
         `coevo.Search`'s history, or a history's columns as a dictionary or data frame.
     x
-        What runs to the right: evaluations, generation or seconds.
+        The horizontal axis: evaluations, generation or seconds.
     ax
-        What to draw on; a new figure if None.
+        The axes; those of a new figure if None.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What decides the result of a fit, by the names that an estimator's user knows."""
+"""The arguments and arrays that decide the result of a fit, for the fingerprint of checkpoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from coevo._typing import Array
 from coevo.core.component import Component
 from coevo.core.settings import COMPONENTS
-from coevo.estimators.data import Given
+from coevo.estimators.data import UserData
 from coevo.persistence.plain import as_plain
 
 FREE = (
@@ -21,7 +21,7 @@ FREE = (
 
 
 def describe_arguments(estimator: BaseEstimator, seed: int) -> dict[str, Any]:
-    """Return an estimator's arguments as plain values, but for those that change nothing."""
+    """Return an estimator's arguments as plain values, without those in `FREE`."""
     arguments = estimator.get_params(deep=False)
     plain = {name: _plain(value) for name, value in arguments.items() if name not in FREE}
     for name, find in COMPONENTS.items():
@@ -36,9 +36,9 @@ def describe_arguments(estimator: BaseEstimator, seed: int) -> dict[str, Any]:
 
 
 def describe_arrays(
-    estimator: BaseEstimator, data: Given, validation: Given | None
+    estimator: BaseEstimator, data: UserData, validation: UserData | None
 ) -> dict[str, Array | None]:
-    """Return the arrays of a fit by name: all instances, before any are split off or scaled."""
+    """Return the arrays of a fit by name, before validation instances are split off."""
     arrays: dict[str, Array | None] = {
         **data.columns.arrays("inputs X"),
         "targets y": data.targets,
@@ -55,7 +55,7 @@ def describe_arrays(
 
 
 def _plain(value: Any) -> Any:
-    """Return an argument as JSON values; of a scorer, what it was made from."""
+    """Return an argument as JSON values; a scorer as the function and options it was made from."""
     if not hasattr(value, "_score_func"):
         return as_plain(value)
     parts = ("_score_func", "_sign", "_kwargs", "_response_method")

@@ -1,4 +1,4 @@
-"""From columns to a network's inputs, some rows at a time, so that nothing is copied whole."""
+"""Turns columns into a network's inputs, some rows at a time, to avoid a copy of all of them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,16 @@ from coevo.estimators.columns import Columns, Rows
 from coevo.persistence.encoding import Encoding
 from coevo.training.data import check_size
 
-_SAMPLE = 4096  # instances that medians are taken of
+_SAMPLE = 4096  # instances that medians are computed from
 
 
 def learn_encoding(
     columns: Columns, max_categories: int | None = None, rows: Array | None = None
 ) -> Encoding:
-    """Return how columns become inputs, by some instances.
+    """Return the encoding of columns, learnt from `rows` of them; None for all.
 
-    Medians are those of at most 4096 of them, evenly spaced.
-
-    Parameters
-    ----------
-    columns
-        The columns.
-    max_categories
-        How many categories of a column have an input; None for all.
-    rows
-        Which instances to learn from; None for all.
+    Each categorical column has inputs for its `max_categories` most frequent categories, None for
+    all. Medians are computed from at most 4096 instances, evenly spaced.
     """
     everywhere = slice(None) if rows is None else rows
     categories = {
@@ -57,20 +49,12 @@ def _find_medians(columns: Columns, rows: Array | None) -> Array:
     numbers = columns.find_numbers(sample if rows is None else rows[sample]).astype(np.float64)
     if not np.isnan(numbers).any():
         return np.asarray(np.median(numbers, axis=0, overwrite_input=True))
-    there = [column[~np.isnan(column)] for column in numbers.T]
-    return np.array([np.median(values) if len(values) else np.nan for values in there])
+    known = [column[~np.isnan(column)] for column in numbers.T]
+    return np.array([np.median(values) if len(values) else np.nan for values in known])
 
 
 class Inputs:
-    """The network's inputs, made from columns some rows at a time.
-
-    Parameters
-    ----------
-    columns
-        The columns.
-    encoding
-        How they become inputs.
-    """
+    """The network's inputs (n_instances, n_inputs), computed from columns when they are indexed."""
 
     def __init__(self, columns: Columns, encoding: Encoding) -> None:
         self.columns = columns
@@ -85,6 +69,6 @@ class Inputs:
         return self.shape[0]
 
     def __getitem__(self, rows: Rows) -> Array:
-        """Return the inputs of some instances, (n_instances, n_inputs)."""
+        """Compute the inputs of some instances."""
         positions = [position[rows] for position in self._positions]
         return self._encoding.encode(self.columns.find_numbers(rows), positions)

@@ -1,4 +1,4 @@
-"""Notices inputs that are far outside what a network was trained on."""
+"""Warns of inputs that are far outside what a network was trained on."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from coevo.estimators.columns import Columns
 from coevo.persistence.encoding import MISSING, Encoding
 
 _MOST = 3  # columns that a warning names
-
-
 _FEW = 0.02  # of the columns: among hundreds, some are nearly constant in any sample
-_FAR = 3.0  # widths of a range beyond its ends; counts often exceed what a sample had
+_FAR = 3.0  # times the width of the range, beyond its ends; counts often exceed a sample's range
 
 
 class OutOfRangeWarning(UserWarning):
@@ -24,13 +22,9 @@ class OutOfRangeWarning(UserWarning):
 class RangeCheck:
     """Looks for numbers far outside the range they had in training.
 
-    Far is further beyond the range than three times its width. A column that was constant in
-    training is not looked at: the network ignores it. Nor is it told of up to 2 % of the columns.
-
-    Parameters
-    ----------
-    encoding
-        Knows the columns and their ranges in training.
+    A value is far outside if it is beyond the range by more than three times its width. Columns
+    that were constant in training are not checked, because the network ignores them. If at most 2 %
+    of the columns have such values, they are not reported.
     """
 
     def __init__(self, encoding: Encoding) -> None:
@@ -41,18 +35,18 @@ class RangeCheck:
         self._has_missing = np.zeros(len(ranges), dtype=bool)
 
     def look_at(self, columns: Columns) -> None:
-        """Take in some instances."""
+        """Take some instances into account."""
         low, high, has_missing = columns.find_ranges()
         self._least, self._most = np.fmin(self._least, low), np.fmax(self._most, high)
         self._has_missing |= has_missing
 
     def notes(self) -> Iterator[str]:
-        """Yield what is wrong with each column that is far outside, or misses values at last."""
+        """Yield a note for each column with values far outside, or the first missing values."""
         low, high = self._low, self._high
         with np.errstate(over="ignore"):
             width = high - low
-            reach = _FAR * width
-            is_far = (width > 0) & ((self._least < low - reach) | (self._most > high + reach))
+            margin = _FAR * width
+            is_far = (width > 0) & ((self._least < low - margin) | (self._most > high + margin))
         is_far &= is_far.sum() > _FEW * len(is_far)
         indicated = set(self._encoding.indicators)
         for k, name in enumerate(self._encoding.medians):
@@ -65,7 +59,7 @@ class RangeCheck:
 
 
 def warn_if_far(encoding: Encoding, columns: Columns) -> None:
-    """Give one warning if some instances are far outside what a network was trained on."""
+    """Give one warning for all columns with values far outside what was trained on."""
     check = RangeCheck(encoding)
     check.look_at(columns)
     notes = list(check.notes())

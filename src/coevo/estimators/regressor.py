@@ -1,4 +1,4 @@
-"""A regressor in scikit-learn's manner."""
+"""The scikit-learn regressor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coevo._typing import Array
 from coevo.core.responses import NumberResponses
 from coevo.estimators.base import CoevoEstimator
 from coevo.estimators.documentation import documented
-from coevo.estimators.warm_start import Training
+from coevo.estimators.scaling import TargetScaling
 from coevo.persistence import model
 from coevo.training.data import check_array, check_size
 
@@ -21,7 +21,7 @@ from coevo.training.data import check_array, check_size
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
 class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
-    """A feed-forward network that is evolved to predict one number or several, by any metric.
+    """A feed-forward network for regression, evolved to maximise any metric.
 
     Parameters
     ----------
@@ -30,37 +30,15 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
     Attributes
     ----------
     network_
-        The network: unscaled inputs in, numbers in the units of y out. Its inputs are what `encode`
-        returns: X itself if that is plain numbers.
-    encoding_
-        How the columns of X become the network's inputs.
-    is_categorical_
-        Which columns are categorical; None for none.
-    n_features_in_, feature_names_in_
-        How many features there are, and their names if X was a data frame.
-    history_
-        A row for each generation as a dictionary of columns, ready for `pandas.DataFrame`. Metric
-        in it is `fitness` on the batch, and `validation_fitness` on the validation set.
-        squared_error and absolute_error are those of targets standardised by the training
-        instances: −0.1 by squared_error is a tenth of the variance, and several outputs count
-        alike. All other measures are in the units of y.
-    train_fitness_, validation_fitness_
-        The network's fitness on the training and on the validation instances.
-    chosen_on_
-        Which instances the network was chosen on: "validation", or "training" if there were too few
-        to split any off.
-    n_evaluations_, n_iter_, stop_reason_
-        Networks evaluated, generations, and why the search ended.
-    settings_
-        The settings of the search, every "auto" resolved.
-    engine_
-        Which engine measured fitness: "delta", or "batched" full passes for a decomposition that
-        delta evaluation does not serve.
+        The network. Its inputs are what `encode` returns: X itself, unscaled, if that is numeric.
+        Its outputs are in the units of y.
+    [attributes]
 
     Notes
     -----
-    Some defaults differ from the classifier's: outputs that begin far from the targets have to be
-    unlearned first.
+    The fitness squared_error and absolute_error, also in `history_`, is that of targets
+    standardised by the training instances: a squared_error of −0.1 is a tenth of the variance, and
+    all outputs have the same weight. Other metrics are in the units of y.
 
     Examples
     --------
@@ -81,19 +59,20 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
         X_val: Any = None,
         y_val: Any = None,
     ) -> Self:
-        """Take `generations_per_batch` generations on this batch, as limited evaluation does.
+        """Run `generations_per_batch` generations on this batch, under limited evaluation.
 
-        The individuals inherit fitness from the batches before, and nothing of those is kept, so
-        that the data need never be in memory at once. The limits `max_evaluations` and so on, and
-        `limited_evaluation`, do not apply. The first batch decides how targets are standardised.
+        Individuals inherit fitness from earlier batches, of which nothing else is kept: the data
+        never have to be in memory as a whole. `limited_evaluation` and the stopping criteria
+        (`max_evaluations`, `patience` and so on) do not apply. The first batch determines how
+        targets are standardised.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for `fit`; a few hundred instances do well.
+            As for `fit`; a few hundred instances are a good size.
         X_val, y_val : as X and y, optional
-            A validation set, kept until another one is given. With one, `network_` is the network
-            that has done best on it. Without, it is the global solution as the last batch left it.
+            A validation set, kept until another one is given. `network_` is the best network on it
+            or, without one, the global solution after the last batch.
         """
         return self._partial_fit(X, y, sample_weight, X_val, y_val)
 
@@ -132,15 +111,14 @@ class CoevoRegressor(RegressorMixin, CoevoEstimator):  # type: ignore[misc]
     def _weigh(self, targets: Array, weights: Array, *, reset: bool) -> Array:
         return weights
 
-    def _responses(self, training: Training) -> NumberResponses:
-        scaling = training.targets
+    def _make_responses(self, scaling: TargetScaling | None = None) -> NumberResponses:
         assert scaling is not None
         return NumberResponses(scaling.deviation, scaling.mean)
 
     def _describe_outputs(self) -> dict[str, Any]:
         return {}
 
-    def _take(self, content: model.Model) -> None:
+    def _restore_outputs(self, content: model.Model) -> None:
         if content.classes is not None or content.labels is not None:
             raise ValueError("this is the model of a classifier")
         self._n_targets = content.network.architecture.n_outputs

@@ -1,14 +1,14 @@
 """Scales inputs and targets for the search, and folds the scaling into the evolved network.
 
-The search wants inputs in about [−1, 1] and targets of about unit size, because its first weights
-are drawn from a fixed range. Both scalings are affine and stand next to a layer that is affine too,
-so that with the identities
+The search needs inputs in about [−1, 1] and targets of about unit variance, because initial weights
+are drawn from a fixed range. Both scalings are affine and adjacent to an affine layer, so by the
+identities
 
     w · ((x − c) f) + b  =  (w f) · x + (b − w · (c f))
     (w · a + b) s + m    =  (w s) · a + (b s + m)
 
-a network that takes and gives the user's own numbers does the same as scaling around the evolved
-one. What predicts, is saved and is exported is that network alone.
+there is a network with unscaled inputs and outputs that is equivalent to the evolved one. Only this
+network predicts, is saved and is exported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from coevo.estimators.columns import ROWS
 from coevo.estimators.inputs import Inputs
 from coevo.training.data import check_size
 
-_MOST_CELLS = 2**24  # numbers that a network is run on at once
+_MOST_CELLS = 2**24  # inputs that a network is run on at a time
 
 
 @dataclass(frozen=True)
@@ -41,20 +41,20 @@ class InputScaling:
 
     @classmethod
     def to_unit_range(cls, low: Array, high: Array) -> InputScaling:
-        """Map each input's range to [−1, 1], an input that is constant to 0."""
-        half = high / 2 - low / 2  # the difference itself could overflow
+        """Map each input's range to [−1, 1], a constant input to 0."""
+        half = high / 2 - low / 2  # high − low could overflow
         factor = np.zeros_like(half)
-        # The reciprocal of the smallest numbers would overflow; they vary no more than a constant.
+        # The reciprocal of a subnormal width would overflow; such inputs count as constant.
         np.divide(1, half, out=factor, where=half > np.finfo(half.dtype).tiny)
         return cls(low / 2 + high / 2, factor)
 
     @classmethod
     def none(cls, n_inputs: int) -> InputScaling:
-        """Leave the inputs as they are."""
+        """Return the identity."""
         return cls(np.zeros(n_inputs), np.ones(n_inputs))
 
     def apply(self, inputs: Inputs, dtype: Any, rows: Array | None = None) -> Array:
-        """Return inputs (n_instances, n_inputs), or some rows of them, scaled and of the dtype."""
+        """Return inputs (n_instances, n_inputs), or `rows` of them, scaled and of the dtype."""
         n_rows, start = len(inputs) if rows is None else len(rows), 0
         scaled = np.empty((n_rows, inputs.shape[1]), dtype=dtype)
         for some in inputs.columns.split_up(rows):
@@ -86,16 +86,11 @@ class TargetScaling:
 
     @classmethod
     def to_unit_variance(cls, targets: Array, weights: Array | None) -> TargetScaling:
-        """Standardise by these instances; a target that is constant keeps its unit."""
+        """Standardise by the mean and deviation of these targets; constant ones keep their unit."""
         mean = np.average(targets, axis=0, weights=weights)
         variance = np.average((targets - mean) ** 2, axis=0, weights=weights)
         deviation = np.sqrt(variance)
         return cls(mean, np.where(deviation > 0, deviation, 1.0))
-
-    @classmethod
-    def none(cls, n_outputs: int) -> TargetScaling:
-        """Leave the targets as they are."""
-        return cls(np.zeros(n_outputs), np.ones(n_outputs))
 
     def apply(self, targets: Array, dtype: Any) -> Array:
         """Return targets (n_instances, n_outputs) standardised and of the dtype."""
@@ -107,9 +102,10 @@ class TargetScaling:
 
 
 def fold(network: Network, inputs: InputScaling, targets: TargetScaling | None) -> Network:
-    """Return the network that does to unscaled instances what this one does to scaled ones.
+    """Return a network for unscaled instances that is equivalent to this one for scaled ones.
 
-    It is in float64, because weights for inputs far from zero lean on differences of large numbers.
+    It is in float64, because with inputs far from zero, pre-activations are differences of large
+    numbers.
     """
     architecture = network.architecture
     folded = Network(architecture, network.genotype.astype(np.float64))
@@ -125,7 +121,7 @@ def fold(network: Network, inputs: InputScaling, targets: TargetScaling | None) 
 def unfold(network: Network, inputs: InputScaling, targets: TargetScaling | None) -> Network:
     """Return the network that `fold` turns into this one.
 
-    An input that is constant has no scale; what it adds is part of the biases, and its weight is 0.
+    The contribution of a constant input becomes part of the biases, and its weight 0.
     """
     unfolded = Network(network.architecture, network.genotype.astype(np.float64))
     first, last = unfolded.weights[0], unfolded.weights[-1]

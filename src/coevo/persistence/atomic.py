@@ -1,4 +1,4 @@
-"""Atomic writes: a reader sees the old file or the new one, never a part of either."""
+"""Atomic writes: a reader sees the complete old file or the complete new one."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def write_atomically(
     path
         The file.
     chunks
-        Its new content; may be a generator. If that raises, the file stays as it was.
+        The new content; may be a generator. If it raises, the file is unchanged.
     previous
-        Where the old file is kept, if it is to be kept.
+        Where to keep the old file; None to discard it.
 
     Notes
     -----
-    The content is first written to `<path>.partial`. A process that is killed before the renaming
-    leaves that file behind; the next write reuses it, so such files do not pile up.
+    The content is first written to `<path>.partial`. A process that is killed meanwhile leaves that
+    file behind; the next write overwrites it.
     """
     path = Path(path)
     partial = _partial(path)
@@ -48,7 +48,7 @@ def write_atomically(
 
 
 def _keep(path: Path, previous: Path) -> None:
-    """Give a file a second name without ever taking the first one away."""
+    """Give a file a second name; the first one exists throughout."""
     partial = _partial(previous)
     partial.unlink(missing_ok=True)
     try:
@@ -65,7 +65,7 @@ def _partial(path: Path) -> Path:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush a renaming to disk, on systems that can open a folder for it."""
+    """Flush a renaming to disk, on systems that can open a folder."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

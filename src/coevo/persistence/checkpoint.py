@@ -1,13 +1,13 @@
 """The file format of checkpoints: a search saved between two generations.
 
-A checkpoint holds all that a search carries from one generation to the next, and the fingerprint of
-its run: settings, digests of the data, engine. A run that is killed at any moment and resumed ends
-with the same network, history and counts as one that was never stopped, on the same machine and any
-number of threads. Only the time it took differs.
+A checkpoint contains the complete state of a search, and the fingerprint of its run: settings,
+digests of the data, engine. A run that is killed at any time and resumed ends with the same
+network, history and counts as one that was never stopped, on the same machine and with any number
+of threads; only the time it took differs.
 
-The file: 8 bytes of magic, the format's version, the payload's length, a SHA-256 over everything
-else in the file, and the payload in the safetensors format. Reading it executes nothing. The
-checkpoint before is kept beside it as `<name>.previous`.
+The file consists of 8 magic bytes, the version of the format, the length of the payload, a SHA-256
+of everything else in the file, and the payload in the safetensors format. Reading it executes no
+code. The previous checkpoint is kept as `<name>.previous`.
 """
 
 from __future__ import annotations
@@ -52,33 +52,33 @@ _PREFIX = struct.Struct("<8sIQ32s")
 
 
 class CheckpointError(FileFormatError):
-    """A checkpoint is damaged, is no checkpoint, or is newer than this version of coevo."""
+    """A checkpoint is damaged, is not a checkpoint, or was written by another version of coevo."""
 
 
 class CheckpointMismatchError(ValueError):
-    """A checkpoint is good, but belongs to another run."""
+    """A checkpoint is valid, but belongs to another run."""
 
 
 class CheckpointInUseError(RuntimeError):
-    """Another run is writing the checkpoint at this moment."""
+    """Another run is using the checkpoint."""
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What decides the result of a run; a checkpoint is only resumed by the same run.
+    """Everything that decides the result of a run; only the same run resumes a checkpoint.
 
     Parameters
     ----------
     arguments
-        The run's arguments as plain values, by the names its user knows.
+        The arguments as plain values, under the names the user knows.
     data
-        A digest of each array the run learns from, by name.
+        A digest of each array by name.
     engine
-        The Evaluator's name; engines agree up to rounding, which is not bit for bit.
+        Name of the engine; engines differ in rounding.
     versions
-        Of the libraries that may change the rounding.
+        Versions of the libraries that affect rounding.
     seed
-        The seed, which may have been drawn at random.
+        The seed, which may be random.
     """
 
     arguments: dict[str, Any]
@@ -89,7 +89,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, run: Run) -> Fingerprint:
-        """Return the fingerprint of a run that is about to begin."""
+        """Return the fingerprint of a run."""
         return cls(
             dict(run.arguments),
             {name: digest(array) for name, array in run.arrays.items() if array is not None},
@@ -99,7 +99,7 @@ class Fingerprint:
         )
 
     def check(self) -> None:
-        """Raise unless all parts are of their types, as those read from a file may not be."""
+        """Raise unless all fields have the right types; for those read from a file."""
         tables = (self.arguments, self.data, self.versions)
         if not all(isinstance(table, dict) for table in tables):
             raise ValueError("its fingerprint is not made of tables")
@@ -109,7 +109,7 @@ class Fingerprint:
             raise ValueError("the seed in its fingerprint is not a whole number of at least 0")
 
     def differences(self, other: Fingerprint) -> list[str]:
-        """Say in what this fingerprint, a checkpoint's, differs from that of the run here."""
+        """Describe how this fingerprint, a checkpoint's, differs from that of the present run."""
         found = []
         for name in sorted((self.arguments.keys() | other.arguments.keys()) - set(BUDGETS)):
             there, here = (f.arguments.get(name, "unknown") for f in (self, other))
@@ -129,17 +129,7 @@ class Fingerprint:
 
 @dataclass(frozen=True)
 class SavedSearch:
-    """A search read from a file.
-
-    Parameters
-    ----------
-    state
-        Where the search was.
-    memory
-        What its engine carried over to the next generation, by name.
-    fingerprint
-        Of its run.
-    """
+    """A search read from a file: its state, its engine's memory and the fingerprint of its run."""
 
     state: SearchState
     memory: dict[str, Array]
@@ -150,22 +140,15 @@ class SavedSearch:
 
 
 def previous_path(path: StrPath) -> Path:
-    """Return where the checkpoint before the last one is kept."""
+    """Return the path of the previous checkpoint."""
     path = Path(path)
     return path.with_name(path.name + ".previous")
 
 
 def save(path: StrPath, search: SearchLoop, fingerprint: Fingerprint) -> None:
-    """Save a search between two generations.
+    """Save a search between two generations, once it is initialised.
 
-    Parameters
-    ----------
-    path
-        The file. It is replaced atomically, and kept as `<path>.previous`.
-    search
-        The search, with at least the initial sampling done.
-    fingerprint
-        Of its run.
+    The file is replaced atomically, and the old one kept as `<path>.previous`.
     """
     values, arrays = freeze(search.state)
     arrays |= {f"memory.{name}": array for name, array in search.evaluator.memory().items()}
@@ -177,7 +160,7 @@ def save(path: StrPath, search: SearchLoop, fingerprint: Fingerprint) -> None:
 
 
 def load(path: StrPath) -> SavedSearch:
-    """Thaw a search, or raise an error and change nothing.
+    """Read a checkpoint.
 
     Parameters
     ----------
@@ -187,8 +170,8 @@ def load(path: StrPath) -> SavedSearch:
     Raises
     ------
     CheckpointError
-        If the file is damaged, foreign or newer. The error says whether the previous checkpoint is
-        good.
+        If the file is damaged, is not a checkpoint or is of another version. The message says
+        whether the previous checkpoint is valid.
     """
     try:
         return _load(path)
@@ -238,13 +221,13 @@ def _load(path: StrPath) -> SavedSearch:
         fingerprint.check()
         state, memory = thaw(values, arrays)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # The digest is right, so whoever wrote this did not mean it for us.
+        # The digest is right: another program wrote this file.
         raise CheckpointError(f"the checkpoint's content is malformed: {error!r}") from None
     return SavedSearch(state, memory, fingerprint)
 
 
 def _read_payload(file: BinaryIO, length: int) -> bytes:
-    """Read the payload once its header has shown that its size makes sense."""
+    """Read the payload; its header is checked before the arrays are read."""
     start = file.read(min(8, length))
     try:
         n_header_bytes = read_header_length(start, length)

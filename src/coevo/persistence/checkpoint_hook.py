@@ -1,6 +1,6 @@
-"""Checkpoints as a hook of a run: when they are written, and from which one it goes on.
+"""The hook that writes checkpoints and resumes from them.
 
-While a run lasts it holds `<name>.lock`, so that no two runs write the same checkpoint.
+During a run it holds `<name>.lock`, so that no two runs write the same checkpoint.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from coevo.persistence.lock import LockedError, hold
 
 
 class Checkpoint(Hook):
-    """Saves a run now and then and at its end, and lets it go on from there.
+    """Saves a run at intervals and at its end, and resumes it.
 
     Parameters
     ----------
     path
-        The file; the checkpoint before is kept as `<path>.previous`.
+        The file; the previous checkpoint is kept as `<path>.previous`.
     resume
-        Go on from the checkpoint, if there is one. If False, there must be none, so that no run
-        overwrites another's.
+        Continue from the checkpoint, if the file exists. If False, it must not exist, so that no
+        run overwrites another's checkpoint.
     every_seconds
-        Save after the first generation that ends this long after the last save; None for not by
-        time.
+        Save after the first generation that ends this long after the last save; None to ignore
+        the time.
     every_generations
-        Save after this many generations; None for not by generations.
+        Save after this many generations; None to ignore their number.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Checkpoint(Hook):
         self._lock = ExitStack()
 
     def with_resume(self, resume: bool) -> Checkpoint:
-        """Return a checkpoint of the same file for a run of its own."""
+        """Return a checkpoint of the same file for another run."""
         check_flag("resume", resume)
         return Checkpoint(
             self.path,
@@ -91,17 +91,14 @@ class Checkpoint(Hook):
         )
 
     def choose_seed(self, seed: int) -> int:
-        """Return the seed of the run to be resumed, or the given one if there is none.
-
-        A run whose seed was drawn at random is resumed with the seed it began with.
-        """
+        """Return the seed of the run to be resumed, which may be random, or the given one."""
         if self.resume and self.path.exists():
             found = load(self.path).fingerprint.seed
             return seed if found is None else int(found)
         return seed
 
     def open(self, run: Run) -> None:
-        """Make sure that the checkpoint can be written, and only by this run."""
+        """Check that the checkpoint can be written, and lock it."""
         folder = self.path.parent
         if not folder.is_dir():
             raise FileNotFoundError(f"the folder of the checkpoint {self.path} does not exist")
@@ -118,7 +115,7 @@ class Checkpoint(Hook):
         self._tried_at = time.monotonic()
 
     def restore(self, run: Run) -> SearchState | None:
-        """Return the saved state and put the engine back to where it was."""
+        """Return the saved state, and restore the engine's memory."""
         previous = previous_path(self.path)
         if not self.path.exists():
             if previous.exists():
@@ -143,7 +140,7 @@ class Checkpoint(Hook):
         return checkpoint.state
 
     def begin(self, search: SearchLoop) -> None:
-        """Refuse a checkpoint whose state does not fit the search."""
+        """Raise if the saved state does not fit the search."""
         if not self._is_resumed:
             return
         if not _fits(search):
@@ -165,8 +162,8 @@ class Checkpoint(Hook):
     def end(self, search: SearchLoop) -> None:
         """Save now, unless the last checkpoint is of this generation.
 
-        If it cannot be written, say for lack of space, a warning is given and the run goes on: the
-        last checkpoint is still there, and a long run is worth more than the next one.
+        If it cannot be written, for example because the disk is full, a warning is given and the
+        run goes on; the last checkpoint is unchanged.
         """
         generation = search.state.generation
         if generation != self._saved_generation:
@@ -185,7 +182,7 @@ class Checkpoint(Hook):
         self._tried_at = time.monotonic()
 
     def close(self) -> None:
-        """Let other runs have the file."""
+        """Release the lock."""
         self._lock.close()
 
     def _check(self, there: Fingerprint) -> None:
@@ -205,8 +202,18 @@ class Checkpoint(Hook):
             )
 
 
+def find_checkpoint(given: StrPath | Checkpoint | None, resume: bool) -> Checkpoint | None:
+    """Return the checkpoint of a run; arguments as for `coevo.evolve`."""
+    if given is not None:
+        checkpoint = given if isinstance(given, Checkpoint) else Checkpoint(given)
+        return checkpoint.with_resume(resume)
+    if resume:
+        raise ValueError("resume=True needs a checkpoint to go on from")
+    return None
+
+
 def _fits(search: SearchLoop) -> bool:
-    """Return whether a state has the subpopulations, the dtype and the instances of its search."""
+    """Whether the state's subpopulations, dtype and number of instances are those of the search."""
     state, settings, decomposition = search.state, search.settings, search.decomposition
     size = state.fitness.shape[1]
     smallest, largest = settings.population_sizes
@@ -225,6 +232,6 @@ def _list(versions: dict[str, str]) -> str:
 
 
 def lock_path(path: StrPath) -> Path:
-    """Return the file that is locked while a run uses a checkpoint."""
+    """Return the lock file of a checkpoint."""
     path = Path(path)
     return path.with_name(path.name + ".lock")

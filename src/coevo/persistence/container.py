@@ -1,10 +1,10 @@
-"""The container of model files and checkpoints: arrays and texts in the safetensors format.
+"""Arrays and texts in the safetensors format, for model files and checkpoints.
 
-A file holds the length of a JSON header, the header, and the arrays as plain bytes. Reading it
-executes nothing. The safetensors library checks the types, sizes and places of the arrays and
-refuses overlaps and gaps. This module adds what the library does not have: a header of at most
-4 MiB (the library: 100 MB), no repeated names (the library keeps the last) and no unknown fields
-(the library ignores them), all of it checked before the arrays are read into memory.
+A file contains the length of a JSON header, the header, and the arrays as plain bytes. Reading it
+executes no code. The safetensors library checks the types, sizes and offsets of the arrays. This
+module adds checks that the library lacks, before the arrays are read into memory: the header has at
+most 4 MiB (library: 100 MB), and no repeated names (the library keeps the last) or unknown fields
+(the library ignores them).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import safetensors.numpy
 from coevo._typing import Array
 
 MAX_HEADER_BYTES = 4 * 2**20
-"""The longest header written or read; parsed JSON takes many times the memory of its text."""
+"""The largest header written or read; parsed JSON takes many times the memory of its text."""
 
 _ENTRY = {"dtype", "shape", "data_offsets"}
 _DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "F16", "U32", "I32", "F32", "U64", "I64", "F64"}
 
 
 class FileFormatError(ValueError):
-    """A file is damaged, of another kind, or newer than this version of coevo."""
+    """A file is damaged, is of another kind, or was written by a newer version of coevo."""
 
 
 def pack(arrays: Mapping[str, Array], metadata: dict[str, str]) -> bytes:
@@ -50,22 +50,14 @@ def unpack(content: bytes) -> tuple[dict[str, str], dict[str, Array]]:
     try:
         arrays = safetensors.numpy.load(content)
     except (safetensors.SafetensorError, ValueError) as error:
-        # ValueError: more dimensions than NumPy has.
+        # ValueError: more dimensions than NumPy supports.
         raise FileFormatError(f"its arrays cannot be read: {error}") from None
-    # Copies are aligned in memory and may be written to.
+    # Copies, because these arrays are read-only and may be unaligned.
     return metadata, {name: np.array(array) for name, array in arrays.items()}
 
 
 def read_header_length(first_bytes: bytes, size: int) -> int:
-    """Return the length of a file's header.
-
-    Parameters
-    ----------
-    first_bytes
-        At least the first 8 bytes of the file.
-    size
-        The size of the file.
-    """
+    """Return the length of the header of a file of this size, from at least its first 8 bytes."""
     if len(first_bytes) < 8:
         raise FileFormatError(f"it ends after {len(first_bytes)} bytes")
     length = int.from_bytes(first_bytes[:8], "little")
@@ -78,10 +70,9 @@ def read_header_length(first_bytes: bytes, size: int) -> int:
 
 
 def read_header(header: bytes) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-    """Return the texts of a header, and what it claims of each array.
+    """Return the texts in a header, and its entry for each array.
 
-    The claims (`dtype`, `shape`, `data_offsets`) are unchecked: compare them with what is expected
-    before the arrays are read. `unpack` has the library check them.
+    The entries (`dtype`, `shape`, `data_offsets`) are not checked here, but by `unpack`.
     """
     try:
         text = header.decode()
@@ -101,7 +92,7 @@ def read_header(header: bytes) -> tuple[dict[str, str], dict[str, dict[str, Any]
 
 
 def parse_json(text: str, what: str, kind: type) -> Any:
-    """Return the value of a JSON text, of the Python type `kind`; `what` names it in errors."""
+    """Parse JSON whose value must be of the Python type `kind`; errors call it `what`."""
 
     def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         table = dict(pairs)

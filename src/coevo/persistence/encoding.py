@@ -1,9 +1,9 @@
 """How columns become a network's inputs: imputed numbers, indicators and one-hot categories.
 
-The inputs are, in this order, each numeric column with the median where a value is missing, an
-indicator for each numeric column that had missing values in training, which is 1 where the value is
-missing, and an input for each category, which is 1 for the instances of that category. A category
-is a text; "" is that of missing values. An unknown category has 0 in all inputs of its column.
+The inputs are, in this order: each numeric column, with the median in place of missing values; for
+each numeric column that had missing values in training, an indicator that is 1 where the value is
+missing; and for each categorical column a one-hot encoding. A category is a text; missing values
+are the category "". An unknown category is encoded as 0 in all inputs of its column.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ MISSING = ""
 
 @dataclass(frozen=True)
 class Encoding:
-    """What is known of each column by its name.
+    """The encoding of each column, by its name.
 
     Parameters
     ----------
     columns
         All columns in the order of X.
     medians
-        What takes the place of a missing value, by numeric column; None if none may be missing.
+        The median of each numeric column, in place of missing values; None if unknown.
     categories
         The categories of each categorical column.
     indicators
-        The numeric columns with an input that says whether the value is missing.
+        The numeric columns that have an indicator of missing values.
     ranges
-        The smallest and the largest value in training, by numeric column; empty if unknown.
+        The smallest and the largest value in training of each numeric column; empty if unknown.
     """
 
     columns: tuple[str, ...]
@@ -49,7 +49,7 @@ class Encoding:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the inputs are the columns, as long as no value is missing."""
+        """Whether the inputs are the columns, except for missing values."""
         return not (self.categories or self.indicators)
 
     @cached_property
@@ -63,7 +63,7 @@ class Encoding:
 
     @cached_property
     def inputs_of_columns(self) -> dict[str, list[int]]:
-        """Which of the network's inputs are made of each column."""
+        """The indices of the inputs that encode each column."""
         found = {name: [k] for k, name in enumerate(self.medians)}
         for k, name in enumerate(self.indicators, start=len(self.medians)):
             found[name].append(k)
@@ -90,7 +90,7 @@ class Encoding:
         numbers : array of shape (n_instances, n_numeric)
             The numeric columns, NaN where a value is missing.
         positions : integer arrays of shape (n_instances,)
-            For each categorical column, which category an instance has, −1 for none of them.
+            For each categorical column, the index of each instance's category, −1 if unknown.
         """
         is_missing = np.isnan(numbers)
         if is_missing.any():
@@ -122,7 +122,7 @@ class Encoding:
         return [positions[name] for name in self.indicators]
 
     def widen(self, low: Array, high: Array) -> Self:
-        """Return this with ranges that include those of other instances, (n_numeric,) each."""
+        """Return this with ranges extended to include others, given as arrays (n_numeric,)."""
         ranges = {
             name: (float(np.fmin(old[0], least)), float(np.fmax(old[1], most)))
             for (name, old), least, most in zip(self.ranges.items(), low, high, strict=True)
@@ -132,7 +132,7 @@ class Encoding:
     # --------------------------------------------------------------------------------------- saving
 
     def as_json(self) -> dict[str, Any]:
-        """Return this as JSON values; lists, because the order counts."""
+        """Return this as JSON values: lists, because the order matters."""
         return {
             "columns": list(self.columns),
             "numbers": [[name, median] for name, median in self.medians.items()],
@@ -143,9 +143,9 @@ class Encoding:
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Encoding:
-        """Return what `as_json` described, or raise if it makes no sense.
+        """Return the encoding that `as_json` describes, or raise if it is malformed.
 
-        Before version 0.2 there were no indicators, and numeric columns came first.
+        Version 0.1 had no indicators, and the numeric columns came first.
         """
         given = {"columns": None, "indicators": []} | dict(given)
         if set(given) != {"columns", "numbers", "indicators", "ranges", "texts"}:
@@ -186,7 +186,7 @@ class Encoding:
 
 
 def read_encoding(model: Model) -> Encoding:
-    """Return how columns become the inputs of a model."""
+    """Return the encoding of a model's columns."""
     n_inputs = model.network.architecture.n_inputs
     if model.preprocessing is None:  # a file of version 0.1, or a bare network
         names = model.feature_names or tuple(f"x{k}" for k in range(n_inputs))
@@ -196,7 +196,7 @@ def read_encoding(model: Model) -> Encoding:
             "it reads dates or numbers in disguise from a table, which `coevo predict` and `coevo "
             "export` can do"
         )
-    further = {"target", "dates", "notations"}  # what only `coevo.tabular` looks at
+    further = {"target", "dates", "notations"}  # read by `coevo.tabular` only
     encoding = Encoding.from_json(
         {name: part for name, part in model.preprocessing.items() if name not in further}
     )

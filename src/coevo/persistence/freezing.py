@@ -1,6 +1,6 @@
-"""Takes the state of a search apart into plain values and arrays, and puts it together again.
+"""Converts the state of a search to plain values and arrays, and back.
 
-What is put together comes from a file and is checked: a state that no search can have is refused.
+As these come from a file, a state that no search can have is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ARRAYS = ("fitness", "champions", "global_solution", "best_network")
 
 
 def freeze(state: SearchState) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Take a state apart into plain values and arrays."""
+    """Return a state as plain values and arrays."""
     generator = state.rng.bit_generator.state
     batches = state.batches
     values: dict[str, Any] = {
@@ -46,7 +46,7 @@ def freeze(state: SearchState) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def thaw(values: dict[str, Any], arrays: dict[str, Array]) -> tuple[SearchState, dict[str, Array]]:
-    """Put a state together again; the arrays left over are the engine's memory."""
+    """Return the state, and the engine's memory, which is what the other arrays are."""
     _check_counts(values)
     if arrays["rng"].dtype != np.uint64:
         raise ValueError("its random generator's state is not made of whole numbers")

@@ -1,4 +1,4 @@
-"""A lock file that one process or thread holds at a time."""
+"""File locks, each held by at most one process or thread."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class LockedError(RuntimeError):
 
 @contextmanager
 def hold(path: StrPath) -> Iterator[None]:
-    """Hold the lock of a file that serves no other purpose; it is removed at the end.
+    """Hold a lock, whose file is used for nothing else and removed at the end.
 
-    A killed process leaves the file behind, but not the lock: the next one takes it over. A forked
-    child neither keeps nor releases its parent's lock (`filelock` 4; version 3 kept it).
+    A killed process leaves the file behind, but not the lock. A forked child neither holds nor
+    releases its parent's lock (with `filelock` 4; with version 3 it held it).
 
     Parameters
     ----------
     path
-        The lock's file, whose folder exists.
+        The lock file; its folder must exist.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def hold(path: StrPath) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout  # noqa: PLC0415 - slow to import, and rarely needed
 
-    os.stat(os.path.dirname(path) or ".")  # raises if there is no folder; filelock would make it
+    os.stat(os.path.dirname(path) or ".")  # raises if there is no folder; filelock creates it
     lock = FileLock(path, blocking=False, thread_local=False, fallback_to_soft=False)
     try:
         lock.acquire()
@@ -51,9 +51,9 @@ def hold(path: StrPath) -> Iterator[None]:
     try:
         yield
     finally:
-        if lock.is_locked:  # not in a child that was forked meanwhile
-            # Removed while it is held: whoever opened it meanwhile finds it gone and tries again.
-            # On Windows, where an open file cannot be removed, filelock removes it afterwards.
+        if lock.is_locked:  # False in a forked child
+            # Removed while it is held: a process waiting for it finds it gone and tries again. On
+            # Windows, where an open file cannot be removed, filelock removes it afterwards.
             with suppress(OSError):
                 os.unlink(path)
             lock.release()

@@ -1,8 +1,8 @@
-"""Model files: a network, its classes and what made it, in the safetensors format.
+"""Model files: a network, its classes and the settings of its run, in the safetensors format.
 
-Each layer's weights and biases are arrays; a JSON text says what they are. Loading a file executes
-nothing. The header is compared with the architecture before any array is read, and a SHA-256
-covers text and arrays.
+The weights and biases of each layer are arrays; a JSON text describes them. Loading a file executes
+no code. The header is compared with the architecture before any array is read, and a SHA-256 covers
+text and arrays.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from coevo.persistence.container import (
 from coevo.persistence.plain import as_plain, plain_settings
 
 FORMAT_VERSION = 3
-"""The version of the file format written; older ones are read, newer ones refused."""
+"""The version of the file format. Files of older versions are read, of newer ones refused."""
 
 _FORMAT = "coevo model"
 _MAX_TEXT_WIDTH = 2**16
@@ -55,35 +55,35 @@ _SINCE_VERSION = {"preprocessing": 2, "labels": 3, "policy": 3}
 
 
 class ModelError(FileFormatError):
-    """A model file is damaged, is no model file, or is newer than this version of coevo."""
+    """A model file is damaged, is not a model file, or was written by a newer version of coevo."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A network with what is needed to use it.
+    """The content of a model file.
 
     Parameters
     ----------
     network
         The network.
     classes : array of shape (n_outputs,), or None
-        The label of each output; None for regression.
+        The label of each output; None for regression, multilabel targets and policies.
     feature_names
-        What the inputs are called, if they have names.
+        Names of the inputs, if they have any.
     settings
-        The settings of the run that made it, as JSON values.
+        The settings of the run, as JSON values.
     fitness
-        The fitness it reached, by name.
+        The fitness of the network by the name of the data, such as "train".
     preprocessing
         How the columns of a table become the network's inputs, as JSON values, if the model was
         trained on a table or by an estimator; see `coevo.persistence.encoding`.
     policy
-        What inputs and outputs mean in an environment, as JSON values, if the network is a policy;
-        see `coevo.policies.policy`.
+        The meaning of inputs and outputs in an environment, as JSON values, if the network is a
+        policy; see `coevo.policies.policy`.
     coevo_version
-        The version that saved it.
+        The version of coevo that saved the file.
     labels
-        The name of each output's label, if an instance may have several; None otherwise.
+        The name of each output's label for multilabel targets; None otherwise.
     """
 
     network: Network
@@ -97,7 +97,7 @@ class Model:
     labels: tuple[str, ...] | None = None
 
     def predict(self, X: ArrayLike) -> Array:
-        """Return the label, or else the outputs, of each instance.
+        """Return the label or the labels of each instance, or the outputs.
 
         Parameters
         ----------
@@ -106,8 +106,8 @@ class Model:
 
         Returns
         -------
-        array of shape (n_instances,), or of shape (n_instances, n_outputs) without classes: 0 and 1
-        for labels, or numbers
+        array of shape (n_instances,) with classes, else of shape (n_instances, n_outputs): 0 and 1
+        for multilabel targets, or the outputs
         """
         inputs = np.asarray(X)
         n_inputs = self.network.architecture.n_inputs
@@ -137,23 +137,15 @@ def save(
     Parameters
     ----------
     path
-        The file, by custom ending in .safetensors.
+        The file, usually ending in .safetensors.
     network
         The network.
     classes : array of shape (n_outputs,)
         The label of each output: whole numbers, numbers, booleans or texts.
-    feature_names
-        What the inputs are called.
     settings
-        The settings of the run that made it, or JSON values by name.
-    fitness
-        The fitness it reached, by name.
-    preprocessing
-        How the columns of a table become its inputs, as JSON values.
-    labels
-        The name of each output's label, if an instance may have several.
-    policy
-        What inputs and outputs mean in an environment, as JSON values.
+        The settings of the run, or JSON values by name.
+    feature_names, fitness, preprocessing, labels, policy
+        As in `Model`.
     """
     if not isinstance(network, Network):
         raise TypeError(f"network must be a coevo.Network, got {type(network).__name__}")
@@ -180,7 +172,7 @@ def save(
     }
     text = json.dumps(content)
     try:
-        _read_content(text)  # what cannot be read back is not written
+        _read_content(text)  # raises what `load` would raise
     except ModelError as error:
         raise ValueError(str(error)) from None
     arrays = _layers(network)
@@ -204,7 +196,7 @@ def load(path: StrPath) -> Model:
     Raises
     ------
     ModelError
-        If the file is damaged, foreign or newer.
+        If the file is damaged, is not a model file, or is of a newer version.
     """
     try:
         return _load(path)
@@ -224,7 +216,7 @@ def _load(path: StrPath) -> Model:
         model = _read_content(metadata["content"], version)
         architecture = model.network.architecture
         dtype = _check_layout(claims, architecture, size - 8 - length)
-        # Only now is it known that what follows is what the network needs, and no more.
+        # The size of the rest of the file is now known to be that of the network.
         _, arrays = unpack(start + header + file.read(size - 8 - length))
     if _digest(metadata["content"], arrays, version) != metadata["sha256"]:
         raise ModelError("it is damaged: its SHA-256 does not match its content")
@@ -238,7 +230,7 @@ def _load(path: StrPath) -> Model:
 
 
 def _layers(network: Network) -> dict[str, Array]:
-    """Return each layer's weights and biases by the names they have in the file."""
+    """Return the weights and biases of each layer under their names in the file."""
     arrays = {}
     for layer, (weights, biases) in enumerate(zip(network.weights, network.biases, strict=True)):
         arrays[f"layers.{layer}.weight"] = np.ascontiguousarray(weights)
@@ -274,8 +266,8 @@ def _check_metadata(metadata: dict[str, str]) -> None:
 def _check_layout(
     claims: dict[str, dict[str, Any]], architecture: Architecture, n_bytes: int
 ) -> np.dtype[Any]:
-    """Compare the arrays that the header claims with those the architecture needs."""
-    # The sizes of absurd architectures are only multiplied here, never allocated.
+    """Raise unless the arrays in the header are those of the architecture; return their dtype."""
+    # Nothing is allocated, as the architecture may be absurdly large.
     expected: dict[str, list[int]] = {}
     for number, layer in enumerate(architecture.layers):
         expected[f"layers.{number}.weight"] = [layer.n_neurons, layer.n_inputs]
@@ -293,7 +285,7 @@ def _check_layout(
 
 
 def _read_content(text: str, version: int = FORMAT_VERSION) -> Model:
-    """Return the model that a JSON text describes; its genotype is still empty."""
+    """Return the model that a JSON text describes, with an empty genotype."""
     content = parse_json(text, "its content", dict)
     content = {name: None for name, since in _SINCE_VERSION.items() if version < since} | content
     if set(content) != set(_CONTENT):
@@ -335,7 +327,7 @@ def _read_content(text: str, version: int = FORMAT_VERSION) -> Model:
 
 
 def is_name(value: Any) -> bool:
-    """Whether a value can name a column: a text that is not empty and that UTF-8 can hold."""
+    """Whether a value can be the name of a column: a non-empty text that UTF-8 can encode."""
     return isinstance(value, str) and value != "" and _is_utf8(value)
 
 
@@ -370,7 +362,7 @@ def _read_architecture(given: dict[str, Any]) -> Architecture:
 
 
 def _describe_labels(labels: Array) -> dict[str, Any]:
-    """Return labels as JSON values, with the dtype that makes them what they were."""
+    """Return labels as JSON values, with their dtype."""
     if labels.dtype.kind == "T":
         labels = labels.astype(str)
     name = labels.dtype.name

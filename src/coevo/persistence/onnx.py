@@ -1,7 +1,4 @@
-"""Networks as ONNX graphs, for programs that know nothing of Python.
-
-`GraphBuilder` makes every graph of the package. Needs the extra `coevo[onnx]`.
-"""
+"""Exports networks as ONNX graphs; needs the extra `coevo[onnx]`."""
 
 from __future__ import annotations
 
@@ -23,13 +20,13 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 OPSET = 17
-"""The version of ONNX's operators that graphs use."""
+"""The version of ONNX's operator set."""
 
 MULTILABEL = "multilabel"
-"""Stands for the classes of a network whose outputs are labels of their own."""
+"""Takes the place of the classes if targets are multilabel."""
 
 _ML_DOMAIN, _ML_OPSET = "ai.onnx.ml", 3
-_IR_VERSION = 8  # as old as the operators, so that runtimes of that age can read it
+_IR_VERSION = 8  # of the same age as the operator set, for old runtimes
 _OPERATORS = {
     "tanh": "Tanh",
     "sigmoid": "Sigmoid",
@@ -41,7 +38,7 @@ _OPERATORS = {
 
 @runtime_checkable
 class Trained(Protocol):
-    """A network and its classes, such as a run's result or a model read from a file."""
+    """A network and its classes, such as the result of a run or a model read from a file."""
 
     @property
     def network(self) -> Network:
@@ -60,25 +57,27 @@ def export_onnx(
     *,
     classes: ArrayLike | None = None,
 ) -> onnx.ModelProto:
-    """Return a network as an ONNX model, and write it to a file if there is a path.
+    """Return a network as an ONNX model, and write it to a file if a path is given.
 
-    The graph computes in the network's dtype. Its input is `input`, of shape (n_instances,
-    n_inputs); an estimator's may hold NaN. If an estimator or a model has categorical columns, each
-    column is an input of its own, by its own name and of shape (n_instances, 1): float64, NaN where
-    missing, or text, empty where missing. With classes its outputs are `label`, of shape
-    (n_instances,), the class of the largest logit, the first one if tied, and `probabilities`, of
-    shape (n_instances, n_classes), the softmax of the logits. Multilabel models have `labels`,
-    0 or 1, and `probabilities`, their sigmoid, both of shape (n_instances, n_labels). Others have
-    one output, `output`, of shape (n_instances, n_outputs).
+    The graph computes in the dtype of the network. Its input is `input`, of shape (n_instances,
+    n_inputs); that of an estimator may contain NaN. If an estimator or a model has categorical
+    columns, each column is an input under its own name, of shape (n_instances, 1): float64 with NaN
+    for missing values, or text with "" for missing values.
+
+    With classes, the outputs are `label` of shape (n_instances,), the class of the largest logit,
+    the first one if tied, and `probabilities` of shape (n_instances, n_classes), the softmax of the
+    logits. Multilabel models have `labels`, 0 or 1, and `probabilities`, the sigmoid of the logits,
+    both of shape (n_instances, n_labels). Others have one output, `output`, of shape (n_instances,
+    n_outputs).
 
     Parameters
     ----------
     network
-        The network, or a run's result, a model read from a file or a fitted estimator, which know
-        their classes. A scikit-learn pipeline that ends in one of coevo's estimators works too if
-        skl2onnx is installed; its input is in float32.
+        The network; or the result of a run, a model read from a file or a fitted estimator, which
+        have classes of their own. A scikit-learn pipeline that ends in one of coevo's estimators is
+        exported if skl2onnx is installed; its input is float32.
     path
-        The file, by custom ending in .onnx.
+        The file, usually ending in .onnx.
     classes : array of shape (n_outputs,)
         The label of each output: whole numbers, numbers, booleans or texts.
 
@@ -143,7 +142,7 @@ class GraphBuilder:
     Parameters
     ----------
     prefix
-        What the names of nodes and constants begin with, so that parts of a graph do not clash.
+        What the names of nodes and constants begin with, to keep parts of a graph apart.
 
     Attributes
     ----------
@@ -164,7 +163,7 @@ class GraphBuilder:
         self._outputs: list[Any] = []
 
     def tensor_type(self, dtype: Any) -> int:
-        """Return ONNX's number for a NumPy dtype; texts are objects."""
+        """Return ONNX's code of a NumPy dtype; text has the dtype object."""
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def add(self, operator: str, inputs: list[str], *outputs: str, **attributes: Any) -> str:
@@ -208,25 +207,25 @@ class GraphBuilder:
             )
 
     def add_classes(self, classes: Array, logits: str, label: str, probabilities: str) -> int:
-        """Add what turns logits into labels and probabilities; return the labels' tensor type.
+        """Compute the label and the probabilities from logits; return the label's tensor type.
 
         Parameters
         ----------
         classes : array of shape (n_outputs,)
             The label of each output.
         logits, label, probabilities
-            What these are called in the graph.
+            Their names in the graph.
         """
         labels = self.add_constant(f"{self.prefix}classes", _as_tensor(classes))
         self.add("Softmax", [logits], probabilities, axis=-1)
-        # ArgMax takes the first of equal ones unless told otherwise, as the network does.
+        # By default ArgMax takes the first of equal values, as the network does.
         index = f"{self.prefix}class_index"
         self.add("ArgMax", [logits], index, axis=-1, keepdims=0)
         self.add("Gather", [labels, index], label, axis=0)
         return self.constants[-1].data_type
 
     def add_labels(self, logits: str, labels: str, probabilities: str) -> int:
-        """Add what turns logits into 0 or 1 and probabilities; return the labels' tensor type."""
+        """Compute multilabel predictions from logits; return the labels' tensor type."""
         self.add("Sigmoid", [logits], probabilities)
         self.add("Sign", [logits], f"{self.prefix}sign")
         self.add("Relu", [f"{self.prefix}sign"], f"{self.prefix}is_above")  # 1 above 0, else 0
@@ -242,37 +241,32 @@ class GraphBuilder:
         These are `label` and `probabilities`, `labels` and `probabilities` if classes is
         `MULTILABEL`, or `output` if there are no classes.
         """
-        number, n_outputs = (
-            self.tensor_type(network.genotype.dtype), network.architecture.n_outputs,
-        )  # fmt: skip
+        number = self.tensor_type(network.genotype.dtype)
+        n_outputs = network.architecture.n_outputs
         if classes is None:
             self.add_network(network, input_name, "output")
-            self._outputs = [self._declare("output", number, n_outputs)]
-        elif isinstance(classes, str):
-            logits = f"{self.prefix}logits"
-            self.add_network(network, input_name, logits)
-            kind = self.add_labels(logits, "labels", "probabilities")
-            self._outputs = [
-                self._declare("labels", kind, n_outputs),
-                self._declare("probabilities", number, n_outputs),
-            ]
+            self.declare_output("output", number, n_outputs)
+            return ["output"]
+        logits = f"{self.prefix}logits"
+        self.add_network(network, input_name, logits)
+        if isinstance(classes, str):
+            answer = "labels"
+            kind = self.add_labels(logits, answer, "probabilities")
+            self.declare_output(answer, kind, n_outputs)
         else:
             if classes.shape != (n_outputs,):
                 raise ValueError(
                     f"classes must have shape ({n_outputs},), one label for each output, got shape "
                     f"{classes.shape}"
                 )
-            logits = f"{self.prefix}logits"
-            self.add_network(network, input_name, logits)
-            kind = self.add_classes(classes, logits, "label", "probabilities")
-            self._outputs = [
-                self._declare("label", kind),
-                self._declare("probabilities", number, n_outputs),
-            ]
-        return [output.name for output in self._outputs]
+            answer = "label"
+            kind = self.add_classes(classes, logits, answer, "probabilities")
+            self.declare_output(answer, kind)
+        self.declare_output("probabilities", number, n_outputs)
+        return [answer, "probabilities"]
 
     def build(self, name: str, path: StrPath | None = None) -> onnx.ModelProto:
-        """Return the checked model, and write it to a file if there is a path."""
+        """Return the model, checked by ONNX, and write it to a file if a path is given."""
         helper = self._onnx.helper
         taken = {i.name for i in self._inputs} & {o.name for o in self._outputs}
         if taken:
@@ -300,7 +294,7 @@ class GraphBuilder:
 
 
 def _as_tensor(classes: Array) -> Array:
-    """Return labels with a dtype that ONNX knows; texts are objects there."""
+    """Return labels with a dtype that ONNX supports; text has the dtype object."""
     if classes.dtype.kind in "biuf":
         return classes
     if all(isinstance(label, str) for label in classes):
@@ -315,7 +309,7 @@ def _as_tensor(classes: Array) -> Array:
 def _import_onnx() -> Any:
     try:
         for part in ("checker", "helper", "numpy_helper"):
-            import_module(f"onnx.{part}")  # an extra, and slow to import
+            import_module(f"onnx.{part}")  # an extra
         return import_module("onnx")
     except ImportError as error:
         raise ImportError(

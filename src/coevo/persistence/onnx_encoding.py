@@ -1,8 +1,8 @@
-"""The encoding of columns as part of an ONNX graph.
+"""Adds the encoding of columns to an ONNX graph.
 
-Numeric columns alone are one input, a matrix with NaN where a value is missing. With categorical
-ones each column is an input of its own, by its own name and of shape (n_instances, 1): numeric
-columns as float64, NaN where missing, categorical ones as text, empty where missing.
+If all columns are numeric, the graph has one input, a matrix with NaN for missing values. Otherwise
+each column is an input under its own name, of shape (n_instances, 1): numeric columns as float64
+with NaN for missing values, categorical ones as text with "" for missing values.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from coevo.persistence.onnx import GraphBuilder
 
 
 def add_matrix_encoding(builder: GraphBuilder, encoding: Encoding, source: str) -> str:
-    """Add what turns numeric columns into a network's inputs; return what these are called.
+    """Encode numeric columns; return the name of the network's inputs.
 
     Parameters
     ----------
     builder
         The graph.
     encoding
-        Has numeric columns only.
+        Must have numeric columns only.
     source
-        The columns, float64 of shape (n_instances, n_columns).
+        Name of the columns, float64 of shape (n_instances, n_columns).
     """
     if encoding.categories:
         raise ValueError("categorical columns are inputs of their own and cannot share a matrix")
@@ -49,7 +49,7 @@ def add_matrix_encoding(builder: GraphBuilder, encoding: Encoding, source: str) 
 def add_columns(
     builder: GraphBuilder, encoding: Encoding, computed: Mapping[str, str] | None = None
 ) -> str:
-    """Declare an input for each column and add the encoding; return the network's inputs' name.
+    """Declare an input for each column and encode it; return the name of the network's inputs.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def add_columns(
     encoding
         How columns become inputs.
     computed
-        What numeric columns that the graph computes itself are called in it.
+        The names in the graph of numeric columns that the graph computes itself.
     """
     number, text = builder.tensor_type(np.float64), builder.tensor_type(object)
-    # Names of our own hold a colon and a number, which keeps them apart from the columns' names.
+    # Names in the graph contain a colon and a number, to differ from the names of columns.
     parts: list[str] = []
     flags: list[str] = []
     for k, (name, median) in enumerate(encoding.medians.items()):
@@ -79,7 +79,7 @@ def add_columns(
     parts += flags
     for k, (name, known) in enumerate(encoding.categories.items()):
         builder.declare_input(name, text, 1)
-        # Of shape (n_instances, 1, n_categories) and float32, as the standard has it.
+        # By ONNX's standard, float32 of shape (n_instances, 1, n_categories).
         encoded = builder.add(
             "OneHotEncoder",
             [name],

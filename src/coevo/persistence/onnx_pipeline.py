@@ -1,7 +1,7 @@
-"""scikit-learn pipelines that end in one of coevo's estimators as ONNX graphs.
+"""Exports scikit-learn pipelines that end in one of coevo's estimators as ONNX graphs.
 
-Needs the package skl2onnx, which converts the other steps. The network computes in float64; its
-input and outputs are cast to and from the graph's float32.
+The package skl2onnx converts the other steps. The network computes in float64; its inputs and
+outputs are cast from and to the graph's float32.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def export_pipeline(pipeline: Any, path: StrPath | None = None) -> onnx.ModelProto:
-    """Return a fitted pipeline whose last step is one of the estimators as an ONNX model.
+    """Return a fitted pipeline as an ONNX model.
 
     The graph's input is `input`, float32 of shape (n_instances, n_features). A classifier's outputs
     are `label` and `probabilities`, a regressor's is `output`, as in `coevo.persistence.onnx`.
@@ -30,10 +30,10 @@ def export_pipeline(pipeline: Any, path: StrPath | None = None) -> onnx.ModelPro
     Parameters
     ----------
     pipeline
-        A `sklearn.pipeline.Pipeline`, or any estimator that skl2onnx knows with one of coevo's
-        inside.
+        A `sklearn.pipeline.Pipeline`, or another estimator that skl2onnx can convert, with one of
+        coevo's estimators inside.
     path
-        The file, by custom ending in .onnx.
+        The file, usually ending in .onnx.
     """
     skl2onnx = _import_skl2onnx()
     _register_estimators(pipeline)
@@ -54,11 +54,11 @@ def export_pipeline(pipeline: Any, path: StrPath | None = None) -> onnx.ModelPro
 
 
 def _register_estimators(pipeline: Any) -> None:
-    """Tell skl2onnx how to convert those steps of a pipeline that are coevo's."""
+    """Register coevo's estimators that occur in a pipeline with skl2onnx."""
     for step in pipeline.get_params(deep=True).values():
         kind = type(step)
         if any(base.__module__.startswith("coevo.estimators") for base in kind.__mro__):
-            # The option is what tells skl2onnx that there are labels and probabilities.
+            # By this option skl2onnx knows that there are labels and probabilities.
             options = {"zipmap": [False]} if is_classifier(step) else None
             _import_skl2onnx().update_registered_converter(
                 kind, f"Coevo{kind.__name__}", _declare_outputs, _convert, options=options
@@ -75,7 +75,7 @@ def _rename_outputs(model: onnx.ModelProto, names: list[str]) -> None:
 
 
 def _declare_outputs(operator: Any) -> None:
-    """Say which types and shapes the outputs of an estimator have."""
+    """Set the types and shapes of the outputs of an estimator."""
     estimator = operator.raw_operator
     number = type(operator.inputs[0].type)
     n_instances = operator.inputs[0].get_first_dimension()
@@ -91,7 +91,7 @@ def _declare_outputs(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Write an estimator into a graph."""
+    """Add an estimator to a graph."""
     estimator = operator.raw_operator
     prefix = scope.get_unique_operator_name("coevo") + "."
     builder = GraphBuilder(prefix)
@@ -115,7 +115,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _plain_classes(estimator: Any) -> Array:
-    """Return the classes as whole numbers or texts, all that skl2onnx knows of labels."""
+    """Return the classes as whole numbers or texts, the labels that skl2onnx supports."""
     classes: Array = estimator.classes_
     if classes.dtype.kind == "f" and not (classes == np.rint(classes)).all():
         raise TypeError("a pipeline's labels must be whole numbers or texts to be exported")
@@ -124,7 +124,7 @@ def _plain_classes(estimator: Any) -> Array:
 
 def _import_skl2onnx() -> Any:
     try:
-        return import_module("skl2onnx")  # an extra, and slow to import
+        return import_module("skl2onnx")  # optional
     except ImportError as error:
         raise ImportError(
             "exporting a pipeline to ONNX needs the package skl2onnx: pip install skl2onnx"

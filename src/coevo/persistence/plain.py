@@ -1,7 +1,4 @@
-"""Settings, arrays and other values as JSON values, and digests of arrays.
-
-The fingerprint of a run is made of these: two runs are the same if their plain values are equal.
-"""
+"""Settings, arrays and other objects as JSON values, for the fingerprint of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ _DIGEST_ROWS = 4096
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
-    """Return settings as JSON values; components become texts, the user's groups a digest."""
+    """Return settings as JSON values: components as text, groups of genes as a digest."""
     plain = {f.name: as_plain(getattr(settings, f.name)) for f in dataclasses.fields(settings)}
     if not isinstance(settings.decomposition, str | Component):
         groups = [np.asarray(group, dtype=np.int64) for group in settings.decomposition]
@@ -33,10 +30,9 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
 
 
 def as_plain(value: Any) -> Any:
-    """Return a value as JSON values that are equal exactly if the values are.
+    """Return an object as JSON values that are equal if and only if the objects are.
 
-    Arrays become digests. Functions and other objects become their names, as nothing more can be
-    known about them.
+    Arrays become digests. Functions and unknown objects become their qualified names.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -63,10 +59,10 @@ def as_plain(value: Any) -> Any:
 def digest(array: Array) -> str:
     """Return the SHA-256 of an array's dtype, shape and values, in hexadecimal."""
     sha = hashlib.sha256(f"{array.dtype.str} {array.shape} ".encode())
-    if array.dtype.kind in "OT":  # the bytes of these are references, not values
+    if array.dtype.kind in "OT":  # arrays of references
         sha.update(json.dumps([[type(v).__name__, str(v)] for v in array.ravel()]).encode())
     else:
         rows = np.atleast_1d(array)
-        for start in range(0, len(rows), _DIGEST_ROWS):  # a memory map is never copied whole
+        for start in range(0, len(rows), _DIGEST_ROWS):  # never copies a memory map as a whole
             sha.update(rows[start : start + _DIGEST_ROWS].tobytes())
     return sha.hexdigest()

@@ -1,9 +1,8 @@
 """Compiles kernels with Numba, each piece of code once.
 
 Numba optimises a function and generates machine code for it, and does both again for each function
-that calls it, with a copy inside. Here a kernel that kernels call is turned into LLVM's
-intermediate code and left at that: it is optimised, and becomes machine code, within those that
-Python calls.
+that calls it, as that contains a copy. Here a kernel for other kernels is only translated to LLVM's
+intermediate code; it is optimised, and becomes machine code, within the kernels that Python calls.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from coevo.runtime.kernel_cache import KernelCache
 
 
 def make_entry(function: Callable[..., Any], liberties: tuple[str, ...]) -> Callable[..., Any]:
-    """Return a function that Python calls."""
+    """Return a function for Python to call."""
     entry: Callable[..., Any] = _decorate(function, liberties)
     if isinstance(entry, Dispatcher):  # not if the JIT is switched off
         with suppress(RuntimeError):  # Numba found no folder for its cache
@@ -33,10 +32,10 @@ def make_entry(function: Callable[..., Any], liberties: tuple[str, ...]) -> Call
 
 
 def make_inner(function: Callable[..., Any], liberties: tuple[str, ...]) -> Dispatcher:
-    """Return a function that kernels call.
+    """Return a function for kernels to call.
 
-    With liberties it is optimised by itself and then inlined, so that every caller gets the same
-    bits.
+    With liberties it is optimised by itself and then inlined, so that all callers get bit-identical
+    results.
     """
     inner: Dispatcher = _decorate(
         function, liberties, no_cpython_wrapper=True, pipeline_class=_InnerCompiler,
@@ -47,12 +46,12 @@ def make_inner(function: Callable[..., Any], liberties: tuple[str, ...]) -> Disp
 
 def _decorate(function: Callable[..., Any], liberties: tuple[str, ...], **options: Any) -> Any:
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    # Without a word about fast-math a function would take over its first caller's.
+    # If fastmath is not set, a function inherits that of its first caller.
     return njit(function, fastmath=set(liberties) or False, **options)
 
 
 class _InnerLibrary(JITCodeLibrary):
-    """Code for other libraries to hold a copy of."""
+    """Code that is copied into other libraries."""
 
     has_liberties = False
 
@@ -65,14 +64,14 @@ class _InnerLibrary(JITCodeLibrary):
 
 
 def _make_unexecutable(library: Any, description: Any, environment: Any) -> Any:
-    """Return what identifies a function without machine code."""
+    """Return a placeholder for a function without machine code."""
     module, name = description.lookup_module(), description.qualname
     return _dynfunc.make_function(module, name, "", 0, environment, (library,))
 
 
 class _InnerCompiler(Compiler):
     def define_pipelines(self) -> Any:
-        """Replace what becomes of the intermediate code."""
+        """Replace the stages after the intermediate code."""
         state: Any = self.state
         library: Any = _InnerLibrary
         state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -82,9 +81,9 @@ class _InnerCompiler(Compiler):
 
 
 class Chooser:
-    """What Numba takes for the dispatcher of a `Choice`; hands calls on to the chosen kernel's."""
+    """The dispatcher of a `Choice`, which delegates to that of the chosen kernel."""
 
-    is_compiling = False  # asked of functions that may call themselves
+    is_compiling = False  # Numba asks, because of recursive functions
 
     def __init__(self, kernels: Mapping[type, Any]) -> None:
         self._kernels = kernels

@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, update_wrapper
+from pathlib import Path
 from typing import Any
 
 COMPILING = "compiling kernels, once"
-"""What people are told while Numba compiles; the first run on a machine would seem to hang."""
+"""Shown while Numba compiles, because the first run on a machine would seem to hang."""
 
 _lock = threading.Lock()
 
@@ -23,11 +24,10 @@ _lock = threading.Lock()
 class Kernel:
     """A loop over plain arrays, compiled when it is first called, once for each machine.
 
-    A kernel may be called from Python and by other kernels, which hold a copy of it; it is compiled
-    for the callers that it has. The machine code of one that Python calls is cached on disk beside
-    the package or, where that is read-only, in the user's cache folder. Where nothing can be
-    written at all, each process compiles for itself. Kernels release the GIL, and divide by zero as
-    NumPy does.
+    A kernel may be called by Python and by other kernels, which contain a copy of it; it is
+    compiled separately for the two. The machine code for Python is cached on disk beside the
+    package or, if that is read-only, in the user's cache folder. If neither can be written, each
+    process compiles for itself. Kernels release the GIL, and divide by zero as NumPy does.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Kernel:
     Attributes
     ----------
     py_func
-        The function as it was given.
+        The undecorated function.
     """
 
     def __init__(self, function: Callable[..., Any], liberties: tuple[str, ...] = ()) -> None:
@@ -54,7 +54,7 @@ class Kernel:
 
     @property
     def entry(self) -> Any:
-        """What Python calls: Numba's dispatcher, or the function if the JIT is switched off."""
+        """The function for Python: Numba's dispatcher, or `py_func` if the JIT is disabled."""
         with _lock:  # two threads would compile it twice
             if self._entry is None:
                 from coevo.runtime.compiler import make_entry  # noqa: PLC0415 - imports Numba
@@ -64,38 +64,38 @@ class Kernel:
 
     @cached_property
     def inner(self) -> Any:
-        """What kernels call: Numba's dispatcher; Numba asks for it under a lock of its own."""
+        """The dispatcher for other kernels; Numba holds a lock of its own when it asks for it."""
         from coevo.runtime.compiler import make_inner  # noqa: PLC0415 - imports Numba
 
         return make_inner(self.py_func, self._liberties)
 
     @property
     def _numba_type_(self) -> Any:
-        """How Numba takes this name in a kernel that it compiles."""
+        """The type of this object within a kernel."""
         return self.inner._numba_type_
 
 
 class Choice:
-    """Stands for the kernel that is for the type of the first argument.
+    """Calls the kernel for the type of the first argument.
 
-    Kernels that call it hold no more than the one chosen, so nothing is compiled in vain.
+    A kernel that calls it contains only the chosen kernel, so no other is compiled.
 
     Parameters
     ----------
     kernels
-        By type: of a named tuple, or of a NumPy scalar.
+        Kernels by type: that of a named tuple, or of a NumPy scalar.
     """
 
     def __init__(self, kernels: Mapping[type, Callable[..., Any]]) -> None:
         self._kernels = kernels
 
     def __call__(self, first: Any, *others: Any) -> Any:
-        """Call the kernel for the type of the first argument from Python."""
+        """Call it from Python."""
         return self._kernels[type(first)](first, *others)
 
     @cached_property
     def inner(self) -> Any:
-        """What kernels call."""
+        """The dispatcher for other kernels."""
         from coevo.runtime.compiler import Chooser  # noqa: PLC0415 - imports Numba
 
         return Chooser(self._kernels)
@@ -113,9 +113,9 @@ def compiled(function: Callable[..., Any]) -> Kernel:
 def compiled_with(*liberties: str) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel whose last bits may differ between machines, but not between runs on one.
 
-    A process may hold several copies of a kernel, one in each kernel that calls it, optimised apart
-    from each other; which of them runs depends on what was loaded first. So each product must
-    have one sum only that it can be fused with: a + b × c, not a × b + c × d.
+    A process may contain several copies of a kernel, one in each kernel that calls it, that are
+    optimised separately; which of them runs depends on what was loaded first. Therefore each
+    product must have only one sum that it can be fused with: a + b × c, not a × b + c × d.
 
     Parameters
     ----------
@@ -131,12 +131,19 @@ def chosen_by_type(kernels: Mapping[type, Callable[..., Any]]) -> Choice:
     return Choice(kernels)
 
 
+def cache_folder(kernel: Kernel) -> Path | None:
+    """Return the folder that a kernel is cached in, None if nothing is cached."""
+    stats = getattr(kernel.entry, "stats", None)  # none if the JIT is switched off
+    folder = None if stats is None else stats.cache_path
+    return None if folder is None else Path(folder)
+
+
 @compiled
 def copy(source: Any, into: Any) -> None:
     """Copy an array of one axis into another.
 
-    Kernels call this instead of assigning to a slice: Numba would compile the error message for
-    arrays of different lengths too, with all its strings, which takes seconds.
+    Kernels call this instead of assigning to a slice, for which Numba would also compile the error
+    message for different lengths, which takes seconds.
     """
     for k in range(len(source)):
         into[k] = source[k]
@@ -153,7 +160,7 @@ def fill(array: Any, value: Any) -> None:
 
 
 class _Compilations:
-    """Follows what Numba compiles; loading a kernel from the cache is not reported."""
+    """Records what Numba compiles; loading a kernel from the cache is not compiling."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -163,11 +170,11 @@ class _Compilations:
         self._collects_garbage = False
 
     def begin(self, name: str) -> None:
-        """A function is compiled from now on, perhaps for one that is being compiled."""
+        """Record that a function is compiled from now on, perhaps for another one."""
         if self._depth == 0:
             self._began = time.perf_counter()
-            # Many small objects are made and few become garbage, which Python would look for again
-            # and again, in a fifth of all the time.
+            # Compiling makes many objects and little garbage; collecting it would take a fifth of
+            # the time.
             self._collects_garbage = gc.isenabled()
             gc.disable()
         self._depth += 1
@@ -175,7 +182,7 @@ class _Compilations:
             tell(name)
 
     def end(self) -> None:
-        """The function that was begun last is done."""
+        """Record that the function begun last is compiled."""
         self._depth -= 1
         if self._depth == 0:
             self.seconds += time.perf_counter() - self._began
@@ -187,14 +194,14 @@ compilations = _Compilations()
 
 
 def _follow_compilations() -> None:
-    """Have Numba report what it compiles, if it has been imported, by whomever."""
+    """Have Numba report what it compiles, if any module has imported it."""
     if "numba" in sys.modules:
         import coevo.runtime.compiler  # noqa: F401, PLC0415 - reports what is compiled
 
 
 @contextmanager
 def watching(tell: Callable[[str], None]) -> Iterator[None]:
-    """Call `tell` with the name of each function that has to be compiled within this context."""
+    """Call `tell` with the name of each function that is compiled within this context."""
     _follow_compilations()
     compilations.watchers.append(tell)
     try:
@@ -206,7 +213,7 @@ def watching(tell: Callable[[str], None]) -> Iterator[None]:
 def clock() -> float:
     """Return a time in seconds that stands still while kernels are compiled.
 
-    A budget of seconds is for searching; on a new machine compiling could use it up.
+    A budget of seconds is for the search; on a new machine compiling could use it up.
     """
     _follow_compilations()
     return time.perf_counter() - compilations.seconds

@@ -1,10 +1,9 @@
-"""The on-disk cache of compiled kernels: Numba's, made safe against stale and damaged files.
+"""The on-disk cache of compiled kernels: Numba's, protected against stale and damaged files.
 
-Numba stamps a kernel's cache with the age of its own source file only, so that a change in a
-function that the kernel calls, in another file, goes unnoticed. Here the stamp is a digest of all
-sources that kernels are compiled from. Files carry a checksum: one that is cut or damaged is
-removed and the kernel compiled anew. Of several processes that need a kernel one compiles it, and
-the others wait for it.
+Numba compares only the age of a kernel's own source file, so that a change in a function of another
+file that the kernel calls is not detected. Here a digest of all sources of kernels is compared.
+Files have a checksum: a damaged one is removed and the kernel compiled again. If several processes
+need a kernel, one compiles it and the others wait.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from coevo.runtime.jit import compilations
 logger = logging.getLogger("coevo")
 
 _CHECKSUM_BYTES = 32
-_PATIENCE = 60.0  # seconds; then the process that compiles may have been stopped
+_PATIENCE = 60.0  # seconds to wait for another process, which may have been stopped
 
 
 @cache
 def digest_sources() -> str:
-    """Return a digest of all sources of the package that kernels may be compiled from."""
+    """Return a digest of all source files that kernels may be compiled from."""
     sha = hashlib.sha256()
     package = Path(__file__).parents[1]
     for folder in ("core", "engines", "runtime"):
@@ -41,7 +40,7 @@ def digest_sources() -> str:
 
 
 class _CheckedFile(IndexDataCacheFile):
-    """Numba's cache files with a checksum in front."""
+    """Numba's cache files, beginning with a checksum."""
 
     def _dump(self, obj: Any) -> bytes:
         data: bytes = super()._dump(obj)
@@ -88,7 +87,7 @@ class KernelCache(FunctionCache):
         self._turn: Any = None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load a compiled kernel, None if there is none or it cannot be read."""
+        """Load a compiled kernel; None if there is none or it cannot be read."""
         kernel = self._load(sig, target_context)
         if kernel is None:
             self._take_turn()
@@ -100,13 +99,13 @@ class KernelCache(FunctionCache):
     def _load(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except Exception as error:  # whatever a damaged file leads to
+        except Exception as error:  # a damaged file may cause any error
             logger.debug("%s: the cached kernel cannot be read (%r)", self._name, error)
             self._file.discard()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save a compiled kernel; without it, the next process compiles again."""
+        """Save a compiled kernel; errors are ignored, as the next process can compile it again."""
         try:
             super().save_overload(sig, data)
         except Exception as error:
@@ -118,7 +117,7 @@ class KernelCache(FunctionCache):
             self._end_turn()
 
     def _take_turn(self) -> None:
-        """Keep other processes from compiling the kernel; wait if one does so now."""
+        """Keep other processes from compiling the kernel; wait if one is compiling it."""
         from filelock import FileLock, Timeout  # noqa: PLC0415 - only if something is compiled
 
         path = Path(self._cache_path) / f"{self._impl.filename_base}.lock"
@@ -130,13 +129,13 @@ class KernelCache(FunctionCache):
             with suppress(Timeout):
                 self._turn.acquire(_PATIENCE)
             compilations.end()
-        except (OSError, NotImplementedError) as error:  # there is no folder, or it cannot lock
+        except (OSError, NotImplementedError) as error:  # no folder, or one without locks
             logger.debug("%s: others may compile it too (%r)", self._name, error)
 
     def _end_turn(self) -> None:
         lock, self._turn = self._turn, None
         if lock is not None and lock.is_locked:
-            # Removed while it is held: who opened it meanwhile finds it gone and tries again.
+            # Removed while it is held: a process waiting for it finds it gone and tries again.
             with suppress(OSError):
                 Path(lock.lock_file).unlink()
             lock.release()

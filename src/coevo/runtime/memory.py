@@ -1,4 +1,4 @@
-"""How much memory there is."""
+"""The memory available to this process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 def find_size() -> int | None:
-    """Return the memory in bytes that this process can have at most, None if it is unknown.
+    """Return the memory in bytes that this process can use, None if unknown.
 
-    It is the machine's, or less in a container with a limit. On Windows it is unknown.
+    It is that of the machine, or the limit of a container. On Windows it is unknown.
     """
     sizes = []
     with suppress(AttributeError, OSError, ValueError):

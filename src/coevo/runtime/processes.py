@@ -1,4 +1,4 @@
-"""Pools of worker processes that end with their parent and leave Ctrl-C to it."""
+"""Pools of worker processes that end with their parent and ignore Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 
 def start_pool(n_workers: int) -> Any:
-    """Return a pool of loky's; its processes start when the first task is submitted.
+    """Return a loky pool; its processes start when the first task is submitted.
 
-    Loky, unlike the standard library, does not import the caller's script again. Submit the first
+    Unlike the standard library, loky does not import the caller's script again. Submit the first
     task within `sigint_blocked`.
     """
     # Not at the top of the module: the command line should start fast.
@@ -26,7 +26,7 @@ def start_pool(n_workers: int) -> Any:
 
 @contextmanager
 def sigint_blocked() -> Iterator[None]:
-    """Hold Ctrl-C back; a process that is started meanwhile inherits the signal mask."""
+    """Block Ctrl-C; processes started meanwhile inherit the signal mask."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -38,10 +38,7 @@ def sigint_blocked() -> Iterator[None]:
 
 
 def _prepare_worker(parent: int) -> None:
-    """Ignore Ctrl-C, and end this process soon after its parent.
-
-    The parent may be killed at any time, also before this process begins its first task.
-    """
+    """Ignore Ctrl-C, and end this process soon after its parent ends, even if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -55,7 +52,7 @@ def _prepare_worker(parent: int) -> None:
 
 def _wait_for_end(parent: int) -> None:
     """Return when this process's parent has ended."""
-    if os.name == "nt":  # there os.getppid() goes on naming a parent that has ended
+    if os.name == "nt":  # os.getppid() still returns the id of a parent that has ended
         winapi = import_module("_winapi")
         with suppress(OSError):  # it has ended already
             handle = winapi.OpenProcess(winapi.SYNCHRONIZE, False, parent)

@@ -1,7 +1,7 @@
 """One progress display for trainings, studies and estimators.
 
-On a terminal it is a live bar, in a Jupyter notebook a bar below the cell, elsewhere a line now and
-then. All of it goes to stderr. rich and IPython are imported when they are needed.
+On a terminal it is a live bar, in a Jupyter notebook a bar below the cell, elsewhere lines at
+growing intervals. Output goes to stderr. rich and IPython are imported when needed.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from typing import Any, Self
 from coevo.runtime.jit import COMPILING, watching
 from coevo.runtime.terminal import printable
 
-_FIRST_LINE = 2.0  # seconds; what takes less time needs no line
-_GROWTH = 1.6  # each interval between two lines, over the one before
+_FIRST_LINE = 2.0  # seconds before the first line
+_GROWTH = 1.6  # ratio of successive intervals between lines
 _LONGEST_INTERVAL = 60.0
 _BAR_SECONDS, _NOTEBOOK_SECONDS = 0.1, 0.3  # between two updates
 
 
 class Progress:
-    """Shows how far something is, while it is entered.
+    """A context manager that shows progress.
 
     Parameters
     ----------
     title
-        What is going on.
+        Name of the activity.
     total
-        What `done` amounts to at the end, None if nobody knows.
+        The value of `done` at the end; None if unknown.
     is_shown
-        False shows nothing.
+        Whether to show anything.
 
     Examples
     --------
@@ -66,16 +66,16 @@ class Progress:
         self._stack.close()
 
     def update(self, done: float | None = None, text: str = "", total: float | None = None) -> None:
-        """Show how much is done.
+        """Update the display.
 
         Parameters
         ----------
         done
-            Up to `total`; None leaves it as it is.
+            Amount done, up to `total`; None if unchanged.
         text
-            How it goes, in a few words.
+            A short description of the state.
         total
-            The new total, if it has changed.
+            The new total; None if unchanged.
         """
         self._done = self._done if done is None else done
         self._total = self._total if total is None else total
@@ -83,17 +83,17 @@ class Progress:
 
     @property
     def is_due(self) -> bool:
-        """Whether an update would be shown; ask it before a text that is costly to make."""
+        """Whether an update would be shown; saves computing its text."""
         return self._display.is_due(at_once=False)
 
     def say(self, title: str) -> None:
-        """Show at once what is going on from now on."""
+        """Change the title and show it at once."""
         self._title = title
         self._show(title, at_once=True)
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Take the display away while something else is printed."""
+        """Hide the display while something else is printed."""
         with self._display.paused():
             yield
 
@@ -116,7 +116,7 @@ def format_seconds(seconds: float) -> str:
 
 
 class _Display(ABC):
-    """Where progress is shown, at most once an interval."""
+    """Shows progress, at most once in each interval."""
 
     interval = 0.0  # seconds
 
@@ -130,7 +130,7 @@ class _Display(ABC):
         pass
 
     def is_due(self, at_once: bool) -> bool:
-        """Whether it is time for an update; `at_once` asks for one out of turn."""
+        """Whether it is time for an update; `at_once` ignores the interval."""
         return at_once or time.monotonic() >= self._due
 
     def show(self, title: str, fraction: float | None, text: str) -> None:
@@ -143,7 +143,7 @@ class _Display(ABC):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop showing anything for a while."""
+        """Hide the display within the context."""
         yield
 
 
@@ -241,7 +241,7 @@ def _choose_display() -> _Display:
 
 
 def _is_notebook() -> bool:
-    """Whether this is a kernel of Jupyter's."""
+    """Whether this process is a Jupyter kernel."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return hasattr(shell, "kernel")

@@ -1,8 +1,7 @@
-"""Cheap random bits in bulk, seeded by the one NumPy generator of a run.
+"""Fast random bits in bulk, seeded by the NumPy generator of a run.
 
-Binomial crossover needs a random number for every gene of every trial. Drawn one by one from a
-NumPy generator they cost more than making the trials; 32 small generators side by side fill a
-vector register at a time.
+Binomial crossover needs a random number for every gene of every trial. Drawing them from a NumPy
+generator would cost more than making the trials; 32 small generators in parallel use SIMD.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts from files, made safe to print."""
+"""Makes text from files safe to print."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How many threads a run uses, and how work is shared out among them.
+"""The number of threads of a run, and the distribution of work among them.
 
-Within a run BLAS keeps to one thread and its products are shared out here: its own threads go on
-spinning after a product, which slows down compiled loops; and one thread can multiply while another
-works on what is done, or on what comes next.
+During a run BLAS uses one thread, and matrix products are distributed here. Threads of BLAS keep
+spinning after a product, which slows down compiled loops; and here one thread can multiply while
+another works on what is done, or on what comes next.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Outcome = TypeVar("Outcome")
 
 _n_threads: ContextVar[int | None] = ContextVar("n_threads", default=None)
 LARGE_PRODUCT = 2**24
-"""Multiplications worth waking another thread for: some tenths of a millisecond."""
+"""Multiplications for which another thread is worth waking: some tenths of a millisecond."""
 _LEAST_SIDE = 200  # rows or columns of a product below which it gets slow
 
 
@@ -42,13 +42,13 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 
 
 def _hand_over(work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
-    """Have another thread of this context do something; there is one fewer than it was granted."""
+    """Submit work to the pool, which has one thread fewer than this context may use."""
     n_threads = _n_threads.get() or 1
     return _pool(n_threads - 1).submit(work, *arguments)
 
 
 class _SingleThreadedBlas:
-    """Keeps BLAS to one thread while any run lasts; several may, in threads of their own."""
+    """Limits BLAS to one thread during runs; several may be active, each in its own thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class _SingleThreadedBlas:
         self._limiter: Any = None
 
     def available(self) -> int:
-        """Return how many threads BLAS may use when no run lasts."""
+        """Return how many threads BLAS may use when no run is active."""
         with self._lock:
             return self._available if self._n_runs else self._count()
 
@@ -75,7 +75,7 @@ class _SingleThreadedBlas:
                 self._restore()
 
     def forget(self) -> None:
-        """In a forked child: the runs are the parent's."""
+        """Reset in a forked child, where the parent's runs are not active."""
         self._lock = threading.Lock()
         self._n_runs = 0
         self._restore()
@@ -95,7 +95,7 @@ _single_threaded_blas = _SingleThreadedBlas()
 
 
 def _after_fork() -> None:
-    """In a forked child the pool's threads do not exist, and would be waited for for ever."""
+    """Reset in a forked child, in which the threads of the pool do not exist."""
     _pool.cache_clear()
     _single_threaded_blas.forget()
 
@@ -107,8 +107,8 @@ if hasattr(os, "register_at_fork"):
 def available_threads() -> int:
     """Return how many threads may be used.
 
-    Parents that share cores out among processes (joblib, Dask) and users' environment variables
-    tell BLAS; its limit is ours.
+    This is BLAS's own limit, which environment variables set, and libraries that distribute cores
+    among processes (joblib, Dask).
     """
     granted = _n_threads.get()
     return _single_threaded_blas.available() if granted is None else granted
@@ -116,7 +116,7 @@ def available_threads() -> int:
 
 @contextmanager
 def limit(n_threads: int | None) -> Iterator[int]:
-    """Share work out among so many threads within this context, all available ones if None."""
+    """Use this many threads within the context, None for all available ones; yield the number."""
     n = available_threads() if n_threads is None else n_threads
     token = _n_threads.set(n)
     try:
@@ -127,44 +127,39 @@ def limit(n_threads: int | None) -> Iterator[int]:
 
 
 def use(n_threads: int) -> None:
-    """From now on share work out among so many threads, until the `limit` around this ends."""
+    """Use this many threads from now on, until the enclosing `limit` ends."""
     _n_threads.set(n_threads)
 
 
 @contextmanager
 def limit_products(n_threads: int | None) -> Iterator[None]:
-    """Let matrix products that others make, scikit-learn's say, use so many threads each."""
+    """Limit the threads of matrix products of other libraries, such as scikit-learn."""
     n = available_threads() if n_threads is None else n_threads
     with _controller().limit(limits=n, user_api="blas"):
         yield
 
 
 def share_out(work: Callable[[int, int], object], n_items: int, grain: int) -> None:
-    """Call `work(start, stop)` for ranges that cover n_items, one for each core.
+    """Call `work(start, stop)` for ranges that cover all items, one range for each thread.
 
     Parameters
     ----------
     work
-        Does the items from start to stop; must be thread-safe and independent of order. What it
-        computes must not depend on where ranges end, as these depend on the number of threads.
+        Must be thread-safe and independent of order. Results must not depend on where ranges end,
+        because that depends on the number of threads.
     n_items
-        How many there are.
+        Number of items.
     grain
-        How many are worth beginning a range for.
+        Smallest size of a range.
     """
     n_parts = max(1, min(_n_threads.get() or 1, n_items // max(grain, 1)))
     share_ranges(work, _cut_evenly(range(n_items), n_parts))
 
 
 def share_ranges(work: Callable[[int, int], object], ranges: Sequence[range]) -> None:
-    """Call `work(start, stop)` for each of some ranges; a core that is done takes the next.
+    """Call `work(start, stop)` for each range; a thread that is done takes the next one.
 
-    Parameters
-    ----------
-    work
-        Does the items from start to stop; must be thread-safe and independent of order.
-    ranges
-        In the order in which they are begun.
+    `work` must be thread-safe and independent of order.
     """
     untouched = iter(ranges)
 
@@ -177,25 +172,25 @@ def share_ranges(work: Callable[[int, int], object], ranges: Sequence[range]) ->
     try:
         work_on()
     finally:
-        begun = [other for other in others if not other.cancel()]  # those that found the time
+        begun = [other for other in others if not other.cancel()]  # the others have not started
         wait(begun)
     for other in begun:
         other.result()
 
 
 def begin(work: Callable[[], Outcome], size: int) -> Callable[[], Outcome]:
-    """Begin some work on another core, if this context has one, and go on meanwhile.
+    """Begin work on another thread, if this context may use one.
 
     Parameters
     ----------
     work
-        What to do; must be thread-safe.
+        Must be thread-safe.
     size
-        Its multiplications; if they are few, it is done at once.
+        Number of multiplications; small work is done at once, on this thread.
 
     Returns
     -------
-    function that returns once the work is done, with its result or its exception
+    function that waits for the work and returns its result, or raises its exception
     """
     if (_n_threads.get() or 1) == 1 or size < LARGE_PRODUCT // 4:
         result = work()
@@ -204,10 +199,10 @@ def begin(work: Callable[[], Outcome], size: int) -> Callable[[], Outcome]:
 
 
 def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
-    """Return the matrix product (m, n) of (m, k) and (k, n), its longer side shared out.
+    """Return the matrix product (m, n) of (m, k) and (k, n), distributed along its longer side.
 
-    Each core rearranges all of the side that it shares, so that should be the smaller one. Bit for
-    bit the same on any number of threads.
+    Each thread rearranges the whole of the other factor, which therefore should be the smaller one.
+    The result is bit-identical for any number of threads.
     """
     n_rows, n_columns = len(left), right.shape[1]
     if out is None:
@@ -231,19 +226,10 @@ def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
 def prepare_ahead(
     prepare: Callable[[Part], object], use: Callable[[Part], object], parts: Sequence[Part]
 ) -> None:
-    """Prepare parts on all cores; use each one in order, on this thread, as soon as it is ready.
+    """Prepare parts on all threads; use them in order on this thread, each once it is prepared.
 
-    Using is sequential, so this thread does it whenever it can, and helps to prepare when it
-    cannot.
-
-    Parameters
-    ----------
-    prepare
-        Makes a part ready; must be thread-safe and independent of order.
-    use
-        Uses a part that is ready.
-    parts
-        In the order of use.
+    While the next part is not prepared, this thread prepares parts too. `prepare` must be
+    thread-safe and independent of order.
     """
     if (_n_threads.get() or 1) == 1 or len(parts) == 1:
         for part in parts:
@@ -254,7 +240,7 @@ def prepare_ahead(
     untouched = iter(range(len(parts)))
 
     def help_to_prepare() -> bool:
-        """Prepare the first part that nobody has begun, if there is one."""
+        """Prepare the first part that no thread has begun; return whether there was one."""
         for place in untouched:
             if waiting[place].cancel():
                 prepare(parts[place])
@@ -277,8 +263,8 @@ def prepare_ahead(
 def cut(items: range, grain: int) -> list[range]:
     """Cut items into nearly equal ranges of at least `grain`.
 
-    The cuts do not depend on the number of threads: BLAS rounds products of other shapes
-    differently, and a run must have the same result on any number of threads.
+    The cuts do not depend on the number of threads, because the rounding of a product in BLAS
+    depends on its shape, and results must be the same for any number of threads.
     """
     return _cut_evenly(items, max(1, len(items) // max(1, grain)))
 

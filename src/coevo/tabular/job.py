@@ -89,7 +89,6 @@ class Job:
         both = {*self.dates} & {*self.categorical, *self.drop}
         if both:
             raise ValueError(f"--date and --categorical or --drop both name {both.pop()!r}")
-        options.check(self.settings)
 
     @property
     def dates(self) -> dict[str, str | None]:
@@ -119,7 +118,9 @@ class Job:
                 raise ValueError(f"the option {name!r} is unknown")
         if variant is not None:
             settings = with_switches(variant, settings)
-        return replace(self, **jobs, settings=self.settings | settings)
+        settings = self.settings | settings
+        options.check(settings)
+        return replace(self, **jobs, settings=settings)
 
 
 def _parse_date(text: str) -> tuple[str, str | None]:

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
+from coevo.core.component import AUTO
 from coevo.core.decomposition import NAMES as DECOMPOSITIONS
 from coevo.core.extensions.adaptation import CONTROLS
 from coevo.core.metrics import METRICS
 from coevo.core.network import ACTIVATIONS
 from coevo.core.selection import REPRESENTATIVES
-from coevo.core.settings import DTYPES, Settings, describe_settings
-from coevo.core.smoothing import AUTO
+from coevo.core.settings import DTYPES, REPLACEMENT, Settings, describe_settings
 from coevo.core.strategy import STRATEGIES
 
 FIELDS: dict[str, Field[Any]] = {field.name: field for field in fields(Settings)}
@@ -37,6 +37,7 @@ CHOICES = {
     "reshuffle_batches": ["yes", "no"],
     "representative": list(REPRESENTATIVES),
     "scale_initial_range": [AUTO, "yes", "no"],
+    "validate_every": [AUTO, REPLACEMENT],
 }
 """The names that a setting may have, for completion in the shell."""
 
@@ -196,7 +197,9 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "bool": _flag,
     "bool | str": lambda argument, text: text if text == AUTO else _flag(argument, text),
     "int": lambda argument, text: _number(argument, text, "int"),
-    "int | str": lambda argument, text: text if text == AUTO else _number(argument, text, "int"),
+    "int | str": lambda argument, text: (
+        text if text in (AUTO, REPLACEMENT) else _number(argument, text, "int")
+    ),
     "float": lambda argument, text: _number(argument, text, "float"),
     "tuple[int, ...]": _sizes,
     "float | str": lambda argument, text: (

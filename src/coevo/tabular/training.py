@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from coevo.core.component import AUTO
+from coevo.core.defaults import choose_fitness
 from coevo.core.hooks import Hook, Run
 from coevo.core.loop import Callback
 from coevo.core.responses import ClassResponses, NumberResponses, Responses
 from coevo.core.settings import Settings
-from coevo.core.smoothing import AUTO
 from coevo.estimators import CoevoClassifier, CoevoRegressor
 from coevo.persistence import model
 from coevo.persistence.atomic import write_atomically
@@ -203,9 +204,7 @@ def _collect_metrics(job: Job, examples: Examples, estimator: Estimator) -> dict
     """Return all figures of a fitted estimator."""
     history = estimator.history_
     is_validated = estimator.chosen_on_ == "validation"
-    metric = job.settings["fitness"]
-    if metric == AUTO:
-        metric = Settings().resolved(examples.task).fitness
+    metric = choose_fitness(job.settings["fitness"], examples.task)
     return {
         "task": examples.task,
         "reason": examples.reason,

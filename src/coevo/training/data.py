@@ -1,4 +1,4 @@
-"""Checks the arrays that a user gives, and knows them by the names that the user does."""
+"""Checks the user's arrays; errors name the argument."""
 
 from __future__ import annotations
 
@@ -11,23 +11,11 @@ from coevo._typing import Array
 from coevo.core.evaluator import Data
 
 MOST = 1e150
-"""Numbers must be smaller: errors are squared, and inputs' ranges divided by."""
+"""The largest absolute value that is accepted, because errors are squared."""
 
 
 def check_inputs(argument: str, given: ArrayLike, dtype: Any, n_inputs: int | None = None) -> Array:
-    """Return inputs as a matrix of the dtype, or raise an error that names the argument.
-
-    Parameters
-    ----------
-    argument
-        What the caller calls them.
-    given
-        The inputs.
-    dtype
-        What they are converted to.
-    n_inputs
-        How many columns they must have, if that is known.
-    """
+    """Return inputs as a matrix of the dtype, with `n_inputs` columns if that is given."""
     check_array(argument, given)
     try:
         with np.errstate(over="ignore"):
@@ -56,7 +44,7 @@ def check_inputs(argument: str, given: ArrayLike, dtype: Any, n_inputs: int | No
 
 
 def check_array(argument: str, given: Any) -> None:
-    """Refuse what NumPy would convert to numbers without a word: masks, dates, complex numbers."""
+    """Raise for what NumPy would silently convert to numbers: masks, dates, complex numbers."""
     if np.ma.isMaskedArray(given):
         raise ValueError(
             f"{argument} is a masked array, and masks are not known here; fill the masked values "
@@ -76,7 +64,7 @@ def _has_numpy_dtype(given: Any) -> bool:
 
 
 def check_size(argument: str, low: float, high: float) -> None:
-    """Refuse numbers whose squares cannot be represented."""
+    """Raise if squares of the numbers could overflow."""
     largest = max(-low, high)
     if largest > MOST:
         raise ValueError(
@@ -86,7 +74,7 @@ def check_size(argument: str, low: float, high: float) -> None:
 
 
 def find_classes(argument: str, labels: Array) -> tuple[Array, Array]:
-    """Return the classes in order and the class index of each label."""
+    """Return the sorted classes and the class index of each label."""
     check_labels(argument, labels)
     try:
         classes, targets = np.unique(labels, return_inverse=True)
@@ -100,7 +88,7 @@ def find_classes(argument: str, labels: Array) -> tuple[Array, Array]:
 
 
 def check_labels(argument: str, labels: Array) -> None:
-    """Refuse missing labels."""
+    """Raise if a label is missing."""
     if np.ma.isMaskedArray(labels):
         raise ValueError(f"{argument} is a masked array; leave the masked instances out")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
@@ -114,15 +102,7 @@ def check_labels(argument: str, labels: Array) -> None:
 def check_classes(
     X_train: ArrayLike, y_train: ArrayLike, X_valid: ArrayLike, y_valid: ArrayLike, dtype: Any
 ) -> tuple[Data, Data, Array]:
-    """Return training and validation data, labels as class indices, and the classes.
-
-    Parameters
-    ----------
-    X_train, y_train, X_valid, y_valid
-        As for `evolve`.
-    dtype
-        What inputs are converted to.
-    """
+    """Return training and validation data, with class indices as targets, and the classes."""
     train_inputs = check_inputs("X_train", X_train, dtype)
     valid_inputs = check_inputs("X_valid", X_valid, dtype, train_inputs.shape[1])
     train_labels = _check_labels("y_train", y_train, "X_train", len(train_inputs))
@@ -161,15 +141,7 @@ def _is_missing(label: object) -> bool:
 def check_numbers(
     X_train: ArrayLike, y_train: ArrayLike, X_valid: ArrayLike, y_valid: ArrayLike, dtype: Any
 ) -> tuple[Data, Data]:
-    """Return training and validation data with targets of shape (n_instances, n_outputs).
-
-    Parameters
-    ----------
-    X_train, y_train, X_valid, y_valid
-        As for `evolve`.
-    dtype
-        What inputs and targets are converted to.
-    """
+    """Return training and validation data, with targets of shape (n_instances, n_outputs)."""
     train_inputs = check_inputs("X_train", X_train, dtype)
     valid_inputs = check_inputs("X_valid", X_valid, dtype, train_inputs.shape[1])
     targets = []

@@ -1,4 +1,4 @@
-"""`evolve`: from arrays to an evolved network."""
+"""`evolve`: evolves a network on arrays."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from coevo.core.metrics import METRICS, Metric
 from coevo.core.network import Network
 from coevo.core.responses import ClassResponses, NumberResponses, Responses
 from coevo.core.settings import Settings, resolve_names
-from coevo.persistence.checkpoint_hook import Checkpoint
+from coevo.persistence.checkpoint_hook import Checkpoint, find_checkpoint
 from coevo.training.data import check_classes, check_numbers
+from coevo.training.problem import DataProblem
 from coevo.training.result import Result
-from coevo.training.run import DataProblem, run_search
+from coevo.training.run import run_search
 from coevo.training.variants import with_switches
 
 
@@ -37,46 +38,44 @@ def evolve(
     initial_network: Network | None = None,
     **changes: Any,
 ) -> Result:
-    """Evolve a network that classifies or, with a metric for it, one that predicts numbers.
+    """Evolve a network for classification or, if the fitness is an error, for regression.
 
     Parameters
     ----------
     X_train, X_valid : arrays of shape (n_instances, n_inputs)
-        Inputs, best scaled to about [−1, 1]. The training instances make the fitness; the
-        validation instances choose the network that is returned.
+        Inputs, which should be scaled to about [−1, 1]. Fitness is measured on the training
+        instances; the network that is returned is the best on the validation instances.
     y_train, y_valid : arrays of shape (n_instances,), or (n_instances, n_outputs) for regression
-        Labels of any type; the classes are those of `y_train`. If the fitness is a metric for
-        regression (squared_error, absolute_error), the numbers to predict.
+        Labels of any type; the classes are those of `y_train`. For regression, that is if the
+        fitness is squared_error or absolute_error, numbers.
     settings
-        How to search and when to stop; the defaults if not given.
+        How to search and when to stop; None for the defaults.
     variant
         DE, LEDE, CCDE or LECCDE: a short name for the settings `decomposition` and
         `limited_evaluation`.
     engine
-        Which Evaluator measures fitness: "delta", which serves the decompositions "neuron",
-        "neuron_outgoing", "synapse" and your own groups if each is part of one neuron, "batched",
-        "reference", or "auto" for the fastest one that serves the decomposition; `Result.engine`
-        says which one that was. All give the same fitness, up to rounding.
+        The Evaluator that measures fitness: "delta", for the decompositions "neuron",
+        "neuron_outgoing", "synapse" and groups of your own that are each within one neuron;
+        "batched"; "reference"; or "auto" for the fastest that supports the decomposition, which
+        `Result.engine` then names. All give the same fitness, up to rounding.
     callbacks
-        Called with the search after each generation; a true answer ends the run.
+        Functions called with the search after each generation; the run ends when one returns true.
     checkpoint
-        A file to save the search to, every minute and at the end, also after Ctrl-C. The
-        checkpoint before is kept beside it as `<checkpoint>.previous`. No two runs can use the same
-        one at the same time. A `coevo.Checkpoint` object also says how often.
+        A file to which the search is saved every minute and at the end, also after Ctrl-C, or a
+        `coevo.Checkpoint`, which sets how often. The previous checkpoint is kept as
+        `<checkpoint>.previous`. Two runs cannot use the same file at the same time.
     resume
-        Go on from the checkpoint, if there is one, and end as if the run had never stopped. Data,
-        settings and engine must be the same, but for the stopping criteria and `n_threads`. If
-        False, there must be no checkpoint yet.
+        Continue from the checkpoint, if the file exists; the result is the same as if the run had
+        never stopped. Data, settings and engine must be the same except for the stopping criteria
+        and `n_threads`. If False, the file must not exist yet.
     initial_network
-        A network of the same shape to begin around. It is the first global solution. One individual
-        of each subpopulation is its part; the others are that part with uniform noise of
-        `initial_range` added, since differential evolution moves by differences between
-        individuals. So `initial_range` says how far around the network the search begins, and is
-        best small. Every individual is measured once in its place in the network, instead of
-        sampling random ones.
+        A network of the same architecture to begin around. It is the first global solution. In
+        each subpopulation, one individual is taken from it; the others have uniform noise of
+        `initial_range` added, because differential evolution needs differences between individuals.
+        `initial_range` should therefore be small. The initial fitness of every individual is that
+        of the network with the individual in its place, instead of an average over random networks.
     changes
-        Single settings that differ from `settings`; nested names such as `control__memory_size`
-        too.
+        Settings that differ from `settings`, also nested ones such as `control__memory_size`.
 
     Returns
     -------
@@ -111,7 +110,7 @@ def evolve(
 
 
 def _find_task(fitness: Any) -> str:
-    """Return what a metric is for; a function is for classification unless it says otherwise."""
+    """Return the task of a metric; a plain function is for classification."""
     metric = METRICS.get(fitness) if isinstance(fitness, str) else fitness
     return metric.task if isinstance(metric, Metric) else "classification"
 
@@ -119,7 +118,7 @@ def _find_task(fitness: Any) -> str:
 def resolve_settings(
     settings: Settings | None, variant: str | None, changes: dict[str, Any]
 ) -> Settings:
-    """Return settings with a variant's switches and single changes; arguments as for `evolve`."""
+    """Return settings with the switches of a variant and changes; arguments as for `evolve`."""
     if settings is not None and not isinstance(settings, Settings):
         raise TypeError(f"settings must be a coevo.Settings, got {settings!r}")
     if variant is not None:
@@ -134,12 +133,7 @@ def resolve_settings(
 def gather_hooks(
     callbacks: Sequence[Callback | Hook], checkpoint: StrPath | Checkpoint | None, resume: bool
 ) -> list[Hook | Callback]:
-    """Return callbacks and checkpoint as hooks of one run; arguments as for `evolve`."""
+    """Return callbacks and checkpoint as hooks; arguments as for `evolve`."""
     hooks = check_callbacks(callbacks)
-    if checkpoint is not None:
-        if not isinstance(checkpoint, Checkpoint):
-            checkpoint = Checkpoint(checkpoint)
-        hooks.append(checkpoint.with_resume(resume))
-    elif resume:
-        raise ValueError("resume=True needs a checkpoint to go on from")
-    return hooks
+    found = find_checkpoint(checkpoint, resume)
+    return hooks if found is None else [*hooks, found]

@@ -1,4 +1,4 @@
-"""Shows how a search goes: a hook that keeps a `Progress` up to date."""
+"""A hook that shows the progress of a search."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from coevo.runtime.progress import Progress, format_seconds
 
 
 class SearchProgress(Hook):
-    """Tells of evaluations, generation, best fitness, speed and the time that is left.
+    """Shows evaluations, generation, best fitness, speed and the time left.
 
     Parameters
     ----------
     progress
-        The display; its total is 1.
+        The display, with a total of 1.
     """
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        # Where the search was at the first call: a resumed one is not faster for its past.
+        # Counts at the first call, because the rate of a resumed run does not include its past.
         self._start: tuple[int, float, float | None] | None = None
 
     unit = "evaluations"
-    """What is counted."""
+    """Name of what `count` counts."""
 
     def count(self, search: SearchLoop) -> int:
-        """Return how many there have been."""
+        """Return the number to show."""
         return search.state.evaluations
 
     def after_generation(self, search: SearchLoop) -> None:
-        """Show where a search is, after a generation."""
+        """Update the display."""
         if self._start is not None and not self._progress.is_due:
             return
         state = search.state
@@ -50,14 +50,14 @@ class SearchProgress(Hook):
             words.append(f"{(count - count_before) / taken:,.0f}/s")
             if done is not None and done_before is not None and done > done_before:
                 left = taken * (1 - done) / (done - done_before)
-                # A search that no longer improves ends earlier.
+                # Smoothing ends early when it no longer improves.
                 most = "at most " if isinstance(search.settings.strategy, Smoothing) else ""
                 words.append(f"{most}{format_seconds(left)} left")
         self._progress.update(done, "  ".join(words))
 
 
 def describe_choices(settings: Settings) -> str:
-    """Return a line that says how a search goes, once nothing is "auto"."""
+    """Return a line with the most important settings, once nothing is "auto"."""
     words = [f"batches of {settings.batch_size}" if settings.limited_evaluation else "no batches"]
     if isinstance(settings.strategy, Smoothing):
         rates = "/".join(f"{rate:.2g}" for rate in settings.strategy.list_by_layer("rate"))
@@ -78,7 +78,7 @@ def describe_choices(settings: Settings) -> str:
 
 
 def _fraction_done(search: SearchLoop) -> float | None:
-    """Return the largest fraction of a limit that is used up, None if there is no limit."""
+    """Return the fraction of the budget that is spent, by the limit nearest to its end."""
     state, settings = search.state, search.settings
     spent = (state.evaluations, state.generation, state.seconds)
     fractions = [

@@ -1,4 +1,4 @@
-"""What a run leaves behind."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from coevo.training.data import check_inputs
 
 @dataclass(frozen=True)
 class Result:
-    """What a run leaves behind.
+    """The result of a run.
 
     Parameters
     ----------
     network
-        The global solution that did best on the validation set.
+        The best global solution on the validation set.
     classes : array of shape (n_classes,), or None
-        The label that each output of the network stands for; None for regression.
+        The label of each output; None for regression.
     train_fitness, validation_fitness
         The network's fitness on all training instances and on the validation set.
     history
-        How the run went.
+        Fitness over the course of the run.
     stop_reason
         Why it ended.
     generations, evaluations, seconds
-        What it took.
+        What the run used.
     settings
-        The settings it ran with, every "auto" resolved.
+        The settings, with every "auto" resolved.
     engine
-        Which engine measured fitness: "delta", "batched" (full passes) or "reference".
+        The engine that measured fitness: "delta", "batched" (full passes) or "reference".
     """
 
     network: Network
@@ -54,7 +54,7 @@ class Result:
     engine: str
 
     def predict(self, X: ArrayLike) -> Array:
-        """Return the label of each instance of X, or the numbers predicted for it.
+        """Return the predicted label or numbers of each instance.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""Which metric `fitness` stands for: one of ours, scikit-learn's, or the user's function.
+"""Finds the metric for `fitness`, which may also be scikit-learn's or a user's function.
 
-A scorer of scikit-learn's asks an estimator for labels or probabilities, where the search has
-outputs of a network. It is given an estimator whose inputs are those outputs. scikit-learn is
+A scikit-learn scorer asks an estimator for labels or probabilities, but the search has outputs of
+networks. The scorer therefore gets an estimator whose inputs are these outputs. scikit-learn is
 imported only if one of its metrics or scorers may be meant.
 """
 
@@ -21,7 +21,7 @@ _LOSSES = ("_error", "_loss", "_deviance")  # scikit-learn's names for what shou
 
 _SAME = {
     "accuracy_score": "accuracy",
-    # With one label an instance, each wrong label misses one class and is wrong for another.
+    # With one label for each instance, a false positive is also a false negative.
     "f1_micro": "accuracy",
     "precision_micro": "accuracy",
     "recall_micro": "accuracy",
@@ -33,8 +33,8 @@ _SAME = {
     "roc_auc_score": "roc_auc",
     "roc_auc_ovr": "roc_auc",
 }
-"""scikit-learn's other names for metrics of ours, which are compiled and accept batches without
-some class."""
+"""scikit-learn's names of metrics that coevo has too; coevo's are compiled, and accept batches in
+which a class does not occur."""
 _SAME_FOR_LABELS = {
     "accuracy_score": "accuracy",
     "roc_auc_score": "roc_auc",
@@ -52,12 +52,12 @@ _SAME_FUNCTIONS = (
     "accuracy_score", "balanced_accuracy_score", "matthews_corrcoef", "mean_squared_error",
     "mean_absolute_error",
 )  # fmt: skip
-"""The functions among these that mean the same when they are given labels only."""
+"""The functions among these that need labels only, as a user's functions do."""
 
 
 @dataclass(frozen=True)
 class ScorerMetric(FunctionMetric):
-    """A scorer in scikit-learn's manner, called as (estimator, X, y_true)."""
+    """A scikit-learn scorer, called as (estimator, X, y_true)."""
 
     name: ClassVar[str] = "scorer"
 
@@ -65,11 +65,13 @@ class ScorerMetric(FunctionMetric):
     def _needs_labels_only(self) -> bool:
         return getattr(self.function, "_response_method", None) == "predict"
 
-    def _measure(self, truth: Array, network: Array, further: dict[str, Array]) -> Any:
-        return self.function(_make_estimator(self.responses), network, truth, **further)
+    def _measure(
+        self, responses: Responses, truth: Array, network: Array, further: dict[str, Array]
+    ) -> Any:
+        return self.function(_make_estimator(responses), network, truth, **further)
 
 
-def _make_estimator(responses: Responses | None) -> Any:
+def _make_estimator(responses: Responses) -> Any:
     """Return an estimator whose inputs are the outputs of a network."""
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: PLC0415
 
@@ -92,14 +94,14 @@ def resolve_metric(
     Parameters
     ----------
     fitness
-        A name of ours or of scikit-learn's, a metric, a scorer, or a function of (y_true, y_pred)
-        in the user's labels or units.
+        The name of a metric of coevo's or scikit-learn's, a metric, a scorer, or a function of
+        (y_true, y_pred) in the user's labels or units.
     responses
-        The classes, or the units of the targets.
+        Turns outputs into the user's labels or units.
     has_weights
-        Whether the instances have weights, which a function must then take.
+        Whether the instances have weights, which a function must then accept.
     argument
-        What the user calls it.
+        Name of the argument, for errors.
     """
     task = responses.task
     known = METRICS | LABEL_METRICS if task == "multilabel" else METRICS
@@ -164,7 +166,7 @@ def _takes_weights(metric: FunctionMetric) -> bool:
 
 
 def _is_metric(function: Any) -> bool:
-    """Whether it is scikit-learn's own, whose names say whether more is better."""
+    """Whether this is a metric of scikit-learn's, whose name tells whether larger is better."""
     if not getattr(function, "__module__", "").startswith("sklearn."):
         return False
     from sklearn import metrics  # noqa: PLC0415
@@ -173,7 +175,7 @@ def _is_metric(function: Any) -> bool:
 
 
 def _find_same(name: str, responses: Responses) -> Metric | None:
-    """Return our metric that a name of scikit-learn's stands for, None if there is none."""
+    """Return coevo's metric for a name of scikit-learn's, None if there is none."""
     if isinstance(responses, ClassResponses):
         return METRICS.get(_SAME.get(name, ""))
     if isinstance(responses, LabelResponses):
@@ -186,7 +188,7 @@ def _find_same(name: str, responses: Responses) -> Metric | None:
 
 
 def _find_by_name(name: str, task: str, argument: str) -> Callable[..., Any]:
-    """Look among scikit-learn's scorers, then its metrics."""
+    """Return scikit-learn's scorer of this name, or else its metric."""
     from sklearn import metrics  # noqa: PLC0415
 
     scorers = metrics.get_scorer_names()
@@ -194,7 +196,7 @@ def _find_by_name(name: str, task: str, argument: str) -> Callable[..., Any]:
         scorer: Callable[..., Any] = metrics.get_scorer(name)
         return scorer
     if name in metrics.__all__ and name.endswith(("_score", "_corrcoef", *_LOSSES)):
-        # Where there is a scorer made from the metric, it knows which response the metric needs.
+        # A scorer made from the metric is preferred: it has the response method the metric needs.
         for known in scorers:
             scorer = metrics.get_scorer(known)
             if getattr(scorer, "_score_func", None) is getattr(metrics, name):

@@ -1,8 +1,8 @@
-"""Finds by measuring whether a run is faster on one thread or on all that it may use.
+"""Measures whether a run is faster with one thread or with all that it may use.
 
-Handing work over to another thread takes some ten microseconds, and more on some machines. Whether
-it pays depends on the machine, on what else runs there, on the sizes of the problem and, as fewer
-instances stay open, on how far the search is. The result does not depend on the choice.
+Handing work to another thread takes about ten microseconds, on some machines more. Whether it pays
+depends on the machine and its load, on the sizes of the problem and, because fewer instances stay
+open, on the progress of the search. The result does not depend on the choice.
 """
 
 from __future__ import annotations
@@ -15,23 +15,17 @@ from coevo.core.loop import SearchLoop
 from coevo.runtime import threads
 
 N_TRIES = 5
-"""Generations on one thread and as many on all, in turn, before each choice."""
+"""Generations with one thread and with all threads, alternating, before each choice."""
 FIRST_REST, LONGEST_REST = 60, 1920
-"""Generations from a choice to the next tries: doubled each time, up to the longest."""
+"""Generations from a choice to the next measurement: doubled each time, up to the longest."""
 LONG = 0.05
-"""Seconds of a generation in which handing work over does not matter: all threads are used."""
+"""Generations of more seconds use all threads without measuring."""
 GAIN = 1.05
-"""How many times faster all threads must be to be chosen; below this it may be noise."""
+"""All threads must be this many times faster to be chosen; less may be noise."""
 
 
 class ThreadChoice(Hook):
-    """Changes the number of threads from generation to generation.
-
-    Parameters
-    ----------
-    n_threads
-        How many the run may use.
-    """
+    """Sets the number of threads for each generation, at most `n_threads`."""
 
     def __init__(self, n_threads: int) -> None:
         self._schedule = schedule(n_threads)
@@ -50,14 +44,8 @@ class ThreadChoice(Hook):
 
 
 def schedule(n_threads: int) -> Generator[int, float, None]:
-    """Yield the number of threads for each generation; is sent the seconds that it took.
-
-    Parameters
-    ----------
-    n_threads
-        The most that may be used.
-    """
-    yield n_threads  # its seconds include the loading of compiled kernels
+    """Yield the number of threads for each generation; receives the seconds it took by `send`."""
+    yield n_threads  # not measured, because compiled kernels are loaded
     rest = FIRST_REST
     while True:
         taken: dict[int, list[float]] = {n_threads: [], 1: []}

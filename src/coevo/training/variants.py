@@ -1,4 +1,4 @@
-"""The 2×2 table that names DE, LEDE, CCDE and LECCDE: one algorithm, two switches."""
+"""The variants DE, LEDE, CCDE and LECCDE: one algorithm with two switches."""
 
 from __future__ import annotations
 
@@ -17,22 +17,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def variant_settings(variant: str, **changes: Any) -> Settings:
-    """Return settings with the switches of a variant.
-
-    Parameters
-    ----------
-    variant
-        DE, LEDE, CCDE or LECCDE.
-    changes
-        Any other settings.
-    """
+    """Return the settings of a variant (DE, LEDE, CCDE or LECCDE), with other changes."""
     return Settings.from_names(with_switches(variant, changes))
 
 
 def with_switches(variant: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """Add a variant's two switches to changes of settings, unless those contradict them.
+    """Return changes with the two switches of a variant added; raise if they contradict them.
 
-    The variants are differential evolution: the strategy is one of its own if none is given.
+    The variants are differential evolution: without a strategy among the changes, it is rand/1.
     """
     check_name("variant", variant, VARIANTS)
     for switch, value in VARIANTS[variant].items():

@@ -176,3 +176,39 @@ def test_an_extension_of_ones_own_has_no_name_in_files():
     assert Settings(extensions=[Restlessness()]).extensions == (Restlessness(),)
     with pytest.raises(ValueError, match="extensions='restlessness' is unknown"):
         Settings(extensions=["restlessness"])
+
+
+@dataclass
+class Halving(Extension):
+    """Removes the second half of all individuals after two generations."""
+
+    name: ClassVar[str] = "halving"
+
+    def check(self, settings):
+        if settings.population_size != "auto" and settings.population_size % 2:
+            raise ValueError("halving needs an even population_size")
+
+    def population_sizes(self, size):
+        return size // 2, size
+
+    def before_generation(self, search):
+        if search.state.generation == 2:
+            n_subpopulations, size = search.state.fitness.shape
+            search.keep(np.tile(np.arange(size // 2), (n_subpopulations, 1)))
+
+
+def test_an_extension_refuses_settings_that_it_cannot_be_used_with():
+    Settings(extensions=[Halving()])
+    with pytest.raises(ValueError, match="halving needs an even population_size"):
+        Settings(extensions=[Halving()], population_size=7)
+
+
+def test_a_checkpoint_with_the_sizes_of_ones_own_extension_is_accepted(data, tmp_path):
+    settings = {**SHORT, "population_size": 12, "extensions": [Halving()]}
+    whole = evolve(*data, **settings)
+    checkpoint = Checkpoint(tmp_path / "halved", resume=True)
+    for max_generations in (4, 12):  # halved by the first run
+        resumed = evolve(
+            *data, **settings | {"max_generations": max_generations}, checkpoint=checkpoint
+        )
+    np.testing.assert_array_equal(resumed.network.genotype, whole.network.genotype)

@@ -20,7 +20,7 @@ def test_batches_grow_along_the_budget(make_search, small_settings):
 @pytest.mark.parametrize(
     ("final_size", "changes", "message"),
     [
-        (10, {}, "final_size=10 must be at least batch_size=500"),
+        (10, {"batch_size": 500}, "final_size=10 must be at least batch_size=500"),
         (1000, {"reshuffle_batches": False}, "needs limited_evaluation=True and reshuffle"),
         (1000, {"limited_evaluation": False}, "needs limited_evaluation=True and reshuffle"),
         (

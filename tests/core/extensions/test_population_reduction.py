@@ -27,7 +27,7 @@ def test_the_population_falls_linearly_along_the_budget(make_search, small_setti
     ("final_size", "changes", "message"),
     [
         (3, {}, "final_size must be at least 4 for strategy rand/1"),
-        (21, {}, "final_size=21 must be at most population_size=20"),
+        (21, {"population_size": 20}, "final_size=21 must be at most population_size=20"),
         (
             4,
             {"max_evaluations": None, "max_seconds": 1},

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from coevo import JDE, PopulationReduction, RandomGroups, Settings, WeightDecay, evolve
 from coevo.core.assembly import assemble
 from coevo.core.decomposition import decompose
+from coevo.core.defaults import resolve
 from coevo.core.evaluator import Data
 from coevo.core.extensions.regrouping import recut
 from coevo.core.metrics import Accuracy
@@ -83,9 +84,9 @@ def make_regrouping(make_classification_data):
         defaults = {
             "hidden_layer_sizes": (4,), "decomposition": RandomGroups(5, 3), "population_size": 6,
             "batch_size": 20, "max_evaluations": None, "max_generations": 7, "seed": 3,
-            "representative": "best",
+            "representative": "best", "validate_every": "replacement",
         }  # fmt: skip
-        settings = Settings.from_names(defaults | changes)
+        settings = resolve(Settings.from_names(defaults | changes))
         architecture = Architecture(4, (4,), 3)
         decomposition = decompose(settings.decomposition, architecture)
         data = Data(inputs.astype(np.float32), targets)

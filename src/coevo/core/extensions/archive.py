@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Archive(Extension):
-    """Keeps targets that were replaced by a better trial, for each subpopulation.
+    """Keeps, for each subpopulation, targets that were replaced by a fitter trial.
 
-    A trial that ties with its target replaces it, but the target is not archived: it shows no
-    direction to move away from. Once an archive is full, a new individual replaces one at random.
+    A target that was replaced after a tie is not archived: there is no reason to move away from it.
+    Once an archive is full, a new individual replaces a random one.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Archive(Extension):
         self._targets: Array | None = None
 
     def begin(self, search: Search) -> Memory:
-        """Make room for the individuals of each block."""
+        """Return empty archives, one array for each block."""
         state = search.state
         size = self._size(search)
         arrays = {
@@ -49,7 +49,7 @@ class Archive(Extension):
         return arrays | {"counts": np.zeros(len(state.fitness), dtype=np.int64)}
 
     def fits(self, search: Search, memory: Memory) -> bool:
-        """Also refuse counts that the archives cannot hold."""
+        """Also refuse counts beyond the archives' size."""
         if not super().fits(search, memory):
             return False
         counts = memory["counts"]
@@ -63,19 +63,19 @@ class Archive(Extension):
         return Donors(individuals, memory["counts"][turn.here])
 
     def before_block(self, search: Search, turn: Turn, offspring: Offspring) -> None:
-        """Copy the targets, which selection may replace."""
+        """Copy the targets, as selection may replace them."""
         block = search.state.subpopulations[turn.block]
         self._targets = block[turn.rows, turn.columns].copy()
 
     def after_block(self, search: Search, turn: Turn, log: TrialLog) -> None:
-        """Archive the targets that were bettered."""
+        """Archive the targets with a fitter trial."""
         donors = self.donors(search, turn)
         gains = log.gains[turn.here, turn.columns]
         uniforms = search.state.rng.random(gains.shape)
         _archive(donors.individuals, donors.counts, self._targets, gains, uniforms)
 
     def keep(self, search: Search, survivors: Array) -> None:
-        """Shrink along with the subpopulations."""
+        """Shrink the archives with the subpopulations."""
         memory, size = search.memory(self), self._size(search)
         for name in memory:
             if name != "counts":
@@ -89,7 +89,7 @@ class Archive(Extension):
 
 @compiled
 def _archive(archived, n_archived, targets, gains, uniforms):
-    """Archive targets (k, n, genes) with a gain in archived (k, size, genes)."""
+    """Copy targets (k, n, genes) whose trial gained, (k, n), into archived (k, size, genes)."""
     size = archived.shape[1]
     for i in range(len(targets)):
         for t in range(targets.shape[1]):

@@ -1,13 +1,13 @@
-"""What an extension is: hooks that the search calls, and arrays that go into checkpoints.
+"""The interface of extensions: hooks that the search calls, and arrays that go into checkpoints.
 
-An extension adds to the search what the paper does not have. It is passed to the search, which
-calls its hooks without knowing what it is. All hooks do nothing by default.
+An extension adds to the search what the paper does not have. The search calls its hooks without
+knowing what it is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from coevo._typing import Array
 from coevo.core.component import Component
@@ -16,19 +16,20 @@ from coevo.core.selection import Offspring
 if TYPE_CHECKING:
     from coevo.core.schedule import TrialLog, Turn
     from coevo.core.search import Search
+    from coevo.core.settings import Settings
 
 Memory = dict[str, Array]
-"""What an extension carries from one generation to the next."""
+"""Arrays that an extension carries from one generation to the next, by name."""
 
 
 class Donors(NamedTuple):
-    """Individuals outside of k subpopulations that a mutant's last parent may be drawn from.
+    """Individuals outside k subpopulations that a mutant's last parent may be drawn from.
 
     Attributes
     ----------
     individuals : array of shape (k, size, genes)
     counts : integer array of shape (k,)
-        How many of them each subpopulation has; the first ones count.
+        Number of donors of each subpopulation: its first individuals.
     """
 
     individuals: Array
@@ -37,18 +38,28 @@ class Donors(NamedTuple):
 
 @dataclass
 class Extension(Component):
-    """An addition to the search.
+    """An addition to the search; all hooks do nothing by default.
 
-    `search.memory(self)` is its memory within a hook. The memory is part of the search's state, so
-    that a resumed run goes on bit for bit.
+    Within a hook, `search.memory(self)` is its memory, which is part of the search's state: a
+    resumed run continues bit for bit.
     """
+
+    follows_budget: ClassVar[bool] = False
+    """Whether it depends on the budget, so that it cannot be used where there is none."""
+
+    def check(self, settings: Settings) -> None:
+        """Raise if it cannot be used with the other settings, some of which may still be "auto"."""
+
+    def population_sizes(self, size: int) -> tuple[int, int]:
+        """Return the fewest and the most individuals that it leaves of subpopulations of a size."""
+        return size, size
 
     def begin(self, search: Search) -> Memory:
         """Return the memory that a search begins with."""
         return {}
 
     def fits(self, search: Search, memory: Memory) -> bool:
-        """Return whether a memory belongs to such a search; by default by shapes and dtypes."""
+        """Return whether a memory belongs to such a search: by default, by shapes and dtypes."""
         fresh, found = (
             {name: (array.shape, array.dtype) for name, array in arrays.items()}
             for arrays in (self.begin(search), memory)
@@ -56,7 +67,7 @@ class Extension(Component):
         return fresh == found
 
     def resume(self, search: Search) -> None:
-        """Called once at the start, when the memory is in place."""
+        """Called once at the start, with the memory in place."""
 
     def before_generation(self, search: Search) -> None:
         """Called before the generation's batch is taken."""
@@ -65,15 +76,15 @@ class Extension(Component):
         """Called when the trials of a block have been made, before they are measured."""
 
     def after_block(self, search: Search, turn: Turn, log: TrialLog) -> None:
-        """Called after selection in a block; `log` says how the generation's trials did so far."""
+        """Called after selection in a block; `log` has the generation's wins and gains so far."""
 
     def keep(self, search: Search, survivors: Array) -> None:
-        """Called when individuals are removed; survivors: (SP, NP) indices of those that stay."""
+        """Called when individuals are removed; survivors: (SP, NP) indices of those that remain."""
 
     def donors(self, search: Search, turn: Turn) -> Donors | None:
-        """Return further individuals that may be parents in a block."""
+        """Return individuals outside a block's subpopulations that may be parents."""
         return None
 
     def penalty(self, vectors: Array) -> Array | None:
-        """Return what is taken off the fitness of vectors (k, n, genes): (k, n)."""
+        """Return what is subtracted from the fitness of vectors (k, n, genes): (k, n)."""
         return None

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from coevo._validation import check_integer
-from coevo.core.extensions.base import Extension
-from coevo.core.stopping import spent_share
+from coevo.core.component import is_auto
+from coevo.core.extensions.along_budget import AlongBudget, interpolate
 
 if TYPE_CHECKING:
     from coevo.core.search import Search
+    from coevo.core.settings import Settings
 
 
 @dataclass
-class BatchGrowth(Extension):
+class BatchGrowth(AlongBudget):
     """Lets batches grow linearly from `batch_size`, whenever they are drawn anew.
 
     Parameters
@@ -26,15 +26,22 @@ class BatchGrowth(Extension):
     name: ClassVar[str] = "batch_growth"
     final_size: int = 1000
 
-    follows_budget: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_integer("final_size", self.final_size, 1)
+    def check(self, settings: Settings) -> None:
+        """Refuse batches that would shrink, or are never drawn anew."""
+        super().check(settings)
+        if not is_auto(settings.batch_size) and self.final_size < int(settings.batch_size):
+            raise ValueError(
+                f"final_size={self.final_size} must be at least batch_size={settings.batch_size}: "
+                "batches can only grow"
+            )
+        if not (settings.limited_evaluation and settings.reshuffle_batches):
+            raise ValueError(
+                "batch_growth needs limited_evaluation=True and reshuffle_batches=True: "
+                "batches grow when they are drawn anew"
+            )
 
     def before_generation(self, search: Search) -> None:
-        """Say how large the batches of the next partition are."""
-        state, settings = search.state, search.settings
-        share = spent_share(settings, state.evaluations, state.generation)
-        first_size = int(settings.batch_size)
-        growth = min(self.final_size, search.evaluator.n_instances) - first_size
-        state.batches.next_size = round(first_size + share * growth)
+        """Set the size of batches in the next partition."""
+        final_size = min(self.final_size, search.evaluator.n_instances)
+        first_size = int(search.settings.batch_size)
+        search.state.batches.next_size = interpolate(search, first_size, final_size)

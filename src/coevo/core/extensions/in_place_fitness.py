@@ -1,4 +1,4 @@
-"""Fitness of the first individuals in the global solution, where the paper has it by sampling."""
+"""Initial fitness measured in the global solution, after the paper's sampling."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ if TYPE_CHECKING:
 class InPlaceFitness(Extension):
     """Measures every individual once in its place in the first global solution.
 
-    By the paper an individual's first fitness is its mean over random networks. Under full
-    evaluation that is never measured again. If the networks that are sampled happen to be better
-    than the one assembled from their best individuals, no trial measured there can ever win, and
-    the search stands still from the start.
+    In the paper an individual's initial fitness is its mean over random networks. Under full
+    evaluation it is not measured again. If the sampled networks happen to be better than the one
+    assembled from their best individuals, no trial in that one can win, and the search never moves.
     """
 
     name: ClassVar[str] = "in_place_fitness"
 
     def before_generation(self, search: Search) -> None:
-        """Measure before the first generation, unless that has been done.
+        """Measure before the first generation.
 
-        It has for a population of whole networks, and around a given network.
+        A population of whole networks and one around a given network have been measured so already.
         """
         is_sampled = len(search.decomposition) > 1 and search.initial_network is None
         if search.state.generation == 0 and is_sampled:

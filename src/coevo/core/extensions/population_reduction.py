@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from coevo._typing import Array
-from coevo._validation import check_integer
-from coevo.core.extensions.base import Extension
-from coevo.core.stopping import spent_share
+from coevo.core.component import is_auto
+from coevo.core.extensions.along_budget import AlongBudget, interpolate
+from coevo.core.extensions.revival import Revival
 
 if TYPE_CHECKING:
     from coevo.core.search import Search
+    from coevo.core.settings import Settings
 
 
 @dataclass
-class PopulationReduction(Extension):
-    """Lets NP fall linearly from `population_size`; the least fit individuals go.
+class PopulationReduction(AlongBudget):
+    """Lets NP fall linearly from `population_size`; the least fit individuals are removed.
 
     Parameters
     ----------
@@ -29,17 +30,30 @@ class PopulationReduction(Extension):
     name: ClassVar[str] = "population_reduction"
     final_size: int = 4
 
-    follows_budget: ClassVar[bool] = True
+    def check(self, settings: Settings) -> None:
+        """Refuse sizes that are too small, or that would grow."""
+        super().check(settings)
+        if any(isinstance(other, Revival) for other in settings.known_extensions):
+            raise ValueError(
+                "extensions holds population_reduction and revival: the one lets NP fall, the "
+                "other lets it grow"
+            )
+        settings.check_population_size("final_size", self.final_size)
+        size = settings.population_size
+        if not is_auto(size) and self.final_size > int(size):
+            raise ValueError(
+                f"final_size={self.final_size} must be at most population_size={size}: "
+                "subpopulations can only shrink"
+            )
 
-    def __post_init__(self) -> None:
-        check_integer("final_size", self.final_size, 1)
+    def population_sizes(self, size: int) -> tuple[int, int]:
+        """From the final size to the first."""
+        return self.final_size, size
 
     def before_generation(self, search: Search) -> None:
         """Remove individuals, if subpopulations should be smaller by now."""
-        state, settings = search.state, search.settings
-        share = spent_share(settings, state.evaluations, state.generation)
-        first_size = int(settings.population_size)
-        size = round(first_size - share * (first_size - self.final_size))
+        state = search.state
+        size = interpolate(search, int(search.settings.population_size), self.final_size)
         if size < state.fitness.shape[1]:
             search.keep(choose_survivors(state.fitness, state.champions, size))
 
@@ -47,14 +61,13 @@ class PopulationReduction(Extension):
 def choose_survivors(fitness: Array, champions: Array, size: int) -> Array:
     """Choose the champion and the fittest others; of those equally fit the first ones.
 
-    The fitness is the adjusted one: by it the individuals have competed, and all of a subpopulation
-    were measured on the same batch in the last generation.
+    Adjusted fitness is comparable within a subpopulation: all of its individuals were measured on
+    the same batch in the last generation.
 
     Parameters
     ----------
     fitness : array of shape (SP, NP)
     champions : integer array of shape (SP,)
-        The individual of each subpopulation that is part of the global solution.
     size
         How many survive.
 

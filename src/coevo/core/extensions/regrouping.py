@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass
 class Regrouping(Extension):
-    """Draws new groups; the global solution and the individuals' genes stay.
+    """Draws new groups; the global solution and the individuals' genes are kept.
 
-    What other extensions remember belongs to subpopulations and individuals that exist no more, so
-    their memories begin afresh. So does the fitness under full evaluation, where it is never
-    measured again: everyone is measured in place. Under limited evaluation an individual inherits
-    the mean of what the owners of its genes had, as trials inherit from parents.
+    Memories of other extensions belong to subpopulations that no longer exist, and are reset. Under
+    full evaluation, where fitness is not measured again, all individuals are measured in place.
+    Under limited evaluation an individual inherits the mean fitness of its genes' former owners, as
+    trials inherit from parents.
 
     Parameters
     ----------
     every
-        After how many generations.
+        Generations between two draws.
     """
 
     name: ClassVar[str] = "regrouping"
@@ -51,13 +51,13 @@ class Regrouping(Extension):
         )
 
     def resume(self, search: Search) -> None:
-        """Form the groups that the search had."""
+        """Restore the groups that the search had."""
         order = search.memory(self)["gene_order"]
         if not np.array_equal(order, self.begin(search)["gene_order"]):
             search.regroup(search.decomposition.redraw(order))
 
     def before_generation(self, search: Search) -> None:
-        """Draw new groups, if it is time."""
+        """Draw new groups every so many generations."""
         state = search.state
         if state.generation == 0 or state.generation % self.every:
             return
@@ -80,13 +80,12 @@ def recut(
     before: Decomposition,
     after: Decomposition,
 ) -> tuple[list[Array], Array]:
-    """Cut complete networks, which the subpopulations are laid side by side as, into other parts.
+    """Join subpopulations into complete networks and cut these along other groups.
 
-    The j-th individuals of all subpopulations are the j-th network, once each champion has changed
-    places with the individual 0: so the first network is the global solution, and stays in one
-    piece. An individual's fitness becomes the mean over what its genes' owners had. As the
-    champions were the fittest of their subpopulations, the parts of the global solution are the
-    fittest of theirs again.
+    The j-th network consists of the j-th individuals of all subpopulations, after each champion has
+    been swapped with individual 0; so the first network is the global solution. An individual's
+    fitness becomes the mean over its genes' former owners. As champions were the fittest of their
+    subpopulations, the parts of the global solution are the fittest of the new ones.
 
     Parameters
     ----------

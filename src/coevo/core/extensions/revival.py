@@ -1,4 +1,4 @@
-"""Subpopulations that are revived when their individuals have become alike."""
+"""New individuals for subpopulations whose individuals have become alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coevo.core.extensions.base import Extension
 if TYPE_CHECKING:
     from coevo.core.search import Search
 
-_EVERY = 20  # generations between two looks: a look reads all individuals
+_EVERY = 20  # generations between two checks, as a check reads all individuals
 
 
 @dataclass
@@ -23,18 +23,18 @@ class Revival(Extension):
     """Draws new individuals around the means when the subpopulations have collapsed.
 
     Differential evolution moves by differences between individuals. In the long run these vanish
-    unless F is above the critical √((1 − CR/2) / NP) (Zaharie, 2002), and with them the search,
-    however much budget is left. When in half of the subpopulations the deviation of the individuals
-    is below `least` times the size of their mean, all are drawn anew, `spread` times that size
-    around it, NP doubles and F falls by √2, so that it keeps its ratio to the critical one. The
-    global solution stays. Subpopulations that have the largest size keep it.
+    unless F is above the critical √((1 − CR/2) / NP) (Zaharie, 2002), and the search stops moving,
+    however much budget is left. When the individuals of half of the subpopulations deviate from
+    their mean by less than `least` times its root mean square, all are drawn anew around it with a
+    deviation of `spread` times that, NP doubles and F is divided by √2, which keeps its ratio to
+    the critical one. The global solution does not change.
 
     Parameters
     ----------
     least
-        The deviation, relative to the mean's root mean square, below which individuals are alike.
+        The relative deviation below which subpopulations have collapsed.
     spread
-        The deviation of the new individuals.
+        The relative deviation of the new individuals.
     largest_size
         NP doubles up to this.
     """
@@ -49,12 +49,16 @@ class Revival(Extension):
         check_real("spread", self.spread, 0, above=True)
         check_integer("largest_size", self.largest_size, 1)
 
+    def population_sizes(self, size: int) -> tuple[int, int]:
+        """From the first size to the largest."""
+        return size, max(size, self.largest_size)
+
     def resume(self, search: Search) -> None:
-        """Give the search the F that belongs to its NP."""
+        """Set F for the NP of a resumed search."""
         self._fit_scale_factor(search, search.state.fitness.shape[1])
 
     def before_generation(self, search: Search) -> None:
-        """Look every so often."""
+        """Check for a collapse, and draw new individuals."""
         state = search.state
         if state.generation == 0 or state.generation % _EVERY:
             return
@@ -70,7 +74,7 @@ class Revival(Extension):
             search.repopulate([self._draw(search, b, new_size) for b in range(len(blocks))])
 
     def _draw(self, search: Search, b: int, size: int) -> Array:
-        """Return individuals (k, size, genes) with the mean of those before, X's as the first."""
+        """Return individuals (k, size, genes) with the old mean; X_i first unless means do."""
         state, old = search.state, search.state.subpopulations[b]
         noise = state.rng.standard_normal((len(old), size, old.shape[2])).astype(old.dtype)
         noise -= noise.mean(axis=1, keepdims=True)
@@ -83,7 +87,7 @@ class Revival(Extension):
         return np.asarray(drawn, dtype=old.dtype)
 
     def _fit_scale_factor(self, search: Search, size: int) -> None:
-        """F ∝ 1 / √NP, as the critical one."""
+        """Set F ∝ 1 / √NP, as the critical F is."""
         first = search.first_settings
         if size != first.population_size:
             ratio = math.sqrt(int(first.population_size) / size)

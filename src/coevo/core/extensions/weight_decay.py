@@ -1,4 +1,4 @@
-"""Weight decay: large weights cost fitness."""
+"""Weight decay: a penalty on large weights."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from coevo.core.extensions.base import Extension
 
 @dataclass
 class WeightDecay(Extension):
-    """Takes a multiple of the mean square of a candidate's genes off its fitness.
+    """Subtracts rate × mean square of a candidate's genes from its fitness.
 
-    The genes are those that its subpopulation owns. Validation is not penalised. With full
-    evaluation the fitness is measured once, and so is the penalty.
+    The genes are those of its subpopulation. Validation fitness is not penalised.
 
     Parameters
     ----------
     rate
-        The multiple.
+        Penalty for a mean square of 1.
     """
 
     name: ClassVar[str] = "weight_decay"
@@ -32,6 +31,6 @@ class WeightDecay(Extension):
         check_real("rate", self.rate, 0)
 
     def penalty(self, vectors: Array) -> Array:
-        """Return the penalties of vectors (k, n, genes): (k, n)."""
+        """Return rate × mean square of vectors (k, n, genes): (k, n)."""
         squares = np.einsum("knd,knd->kn", vectors, vectors)
         return np.asarray(squares * (self.rate / vectors.shape[2]))

@@ -1,4 +1,4 @@
-"""What a fitted estimator keeps to be able to go on: its search, and how that sees instances."""
+"""The state of a fit: encoding, scaling and search, kept for warm starts and streams."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from coevo._typing import Array
 from coevo.core.evaluator import Data
 from coevo.core.loop import SearchLoop
 from coevo.core.network import Architecture, Network
-from coevo.estimators.data import Given
+from coevo.estimators.data import UserData
 from coevo.estimators.inputs import Inputs, learn_encoding
 from coevo.estimators.scaling import InputScaling, TargetScaling, fold, unfold
 from coevo.persistence.encoding import Encoding
-from coevo.training.run import Ongoing
+from coevo.training.problem import Ongoing
 
 
 @dataclass
-class Training:
-    """A search and how it sees instances.
+class FitState:
+    """How a fit encodes and scales instances, and its search.
 
     Parameters
     ----------
     encoding
         How columns become inputs.
     inputs, targets
-        How instances are scaled; targets are those of a regressor.
+        How inputs and a regressor's targets are scaled.
     ongoing
-        The search, None before it has begun.
+        The search; None before it has begun.
     validation
         The validation set of a stream, if it has one.
     """
@@ -40,20 +40,11 @@ class Training:
 
     @classmethod
     def begin(
-        cls, data: Given, scale_inputs: bool, max_categories: int, rows: Array | None = None
-    ) -> Training:
-        """Decide on encoding and scaling by some instances.
+        cls, data: UserData, scale_inputs: bool, max_categories: int, rows: Array | None = None
+    ) -> FitState:
+        """Learn encoding and scaling from `rows` of the data, None for all.
 
-        Parameters
-        ----------
-        data
-            Instances as the user has them.
-        scale_inputs
-            Whether to scale inputs at all; targets that are numbers are always standardised.
-        max_categories
-            How many categories of a column have an input.
-        rows
-            Which of the instances; None for all.
+        A regressor's targets are standardised even without `scale_inputs`.
         """
         encoding = learn_encoding(data.columns, max_categories, rows)
         inputs = InputScaling.none(len(encoding.input_names))
@@ -64,12 +55,12 @@ class Training:
             targets = TargetScaling.to_unit_variance(*_take(rows, data.targets, data.weights))
         return cls(encoding, inputs, targets)
 
-    def widen_ranges(self, data: Given) -> None:
-        """Let the ranges known from training include these instances."""
+    def widen_ranges(self, data: UserData) -> None:
+        """Extend the known ranges of numeric columns to include these instances."""
         self.encoding = self.encoding.widen(*data.columns.find_ranges()[:2])
 
-    def scale(self, data: Given, dtype: str, rows: Array | None = None) -> Data:
-        """Return instances, or some of them, as the search sees them; inputs are copied once."""
+    def scale(self, data: UserData, dtype: str, rows: Array | None = None) -> Data:
+        """Return instances, or `rows` of them, encoded and scaled; inputs are copied once."""
         inputs = self.inputs.apply(Inputs(data.columns, self.encoding), dtype, rows)
         targets, weights = _take(rows, data.targets, data.weights)
         if self.targets is not None:
@@ -77,15 +68,15 @@ class Training:
         return Data(inputs, targets, weights)
 
     def with_search(self, search: SearchLoop, architecture: Architecture) -> Self:
-        """Return this with a search to go on with."""
+        """Return this with a search that can be continued."""
         return replace(self, ongoing=Ongoing(search.state, architecture, search.decomposition))
 
-    def scaled(self, network: Network) -> Network:
-        """Return the network that does to scaled instances what this one does to the user's."""
+    def scale_network(self, network: Network) -> Network:
+        """Return a network for scaled instances that is equivalent to one for unscaled ones."""
         return unfold(network, self.inputs, self.targets)
 
-    def unscaled(self, architecture: Architecture, genotype: Array) -> Network:
-        """Return the network that takes and gives the user's own numbers."""
+    def unscale_network(self, architecture: Architecture, genotype: Array) -> Network:
+        """Return a network for unscaled instances that is equivalent to one for scaled ones."""
         return fold(Network(architecture, genotype), self.inputs, self.targets)
 
 
