@@ -4,7 +4,8 @@ Run it with `make mnist` (90 minutes; needs the data, see `coevo data list`), or
 `python benchmarks/mnist.py 784-50-10 --seconds 60`; mnist.json keeps what has been run, and
 `--report` runs nothing. Pixels in [0, 1], 5,000 of the 60,000 training images kept for validation,
 another 5,000 with each seed. Test accuracy decides nothing. Time spent on testing is not counted.
-Each run has a process of its own. Rewrites benchmarks/results/mnist.md, mnist.json and mnist.png.
+Each run has a process of its own. Rewrites benchmarks/results/mnist.md, mnist.json and mnist.png,
+and a table of README.md.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from apart import print_outcome, run_apart
 from machine import PeakMemory, describe_machine
+from readme import rewrite_table
 from sklearn.neural_network import MLPClassifier
 
 from coevo import PAPER, Network, evolve
@@ -187,7 +189,7 @@ def report(runs: dict[str, dict], machine: str) -> str:
             beside.append(f"| {name} | {run['seconds']:.0f} | {count} | {parts} |")
     settings = ", ".join(f"{name} = {value}" for name, value in EVOLVED.items())
     return "\n".join([
-        "# MNIST", "", *__doc__.splitlines()[2:8], "", "## With nothing set but the seconds", "",
+        "# MNIST", "", *__doc__.splitlines()[2:9], "", "## With nothing set but the seconds", "",
         "| network | seconds granted | test %, by seed | seconds taken, and why it ended | peak "
         "memory beyond the data, GB |", "|---|---|---|---|---|", *reached, "",
         "784-50-10 where nothing else is said. A search is planned for the seconds that it is "
@@ -206,6 +208,22 @@ def report(runs: dict[str, dict], machine: str) -> str:
         "", "![test accuracy against seconds](mnist.png)", "",
         f"Measured with `make mnist`. {machine}", "",
     ])  # fmt: skip
+
+
+def make_table(runs: dict[str, dict]) -> str:
+    """Return README's table: the lowest and the highest test accuracy of the seeds."""
+    granted = sorted({seconds for label in GOALS for seconds in gather(runs, label)})
+    lines = [f"| | {' | '.join(f'{seconds:g} s' for seconds in granted)} |"]
+    lines += ["|---" * (len(granted) + 1) + "|"]
+    for label in GOALS:
+        found = gather(runs, label)
+        cells = []
+        for seconds in granted:
+            tests = [100 * run["test"] for run in found.get(seconds, {}).values()]
+            span = f"{min(tests):.1f} to {max(tests):.1f}" if tests else ""
+            cells.append(f"{tests[0]:.1f} (one seed)" if len(tests) == 1 else span)
+        lines.append(f"| {label} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def main() -> None:
@@ -244,6 +262,8 @@ def main() -> None:
                 path.write_text(json.dumps(results, indent=1) + "\n")
     (options.folder / "mnist.md").write_text(report(results["runs"], results["machine"]))
     draw(results["runs"], options.folder / "mnist.png")
+    if options.folder == RESULTS:
+        rewrite_table("mnist", make_table(results["runs"]))
 
 
 if __name__ == "__main__":

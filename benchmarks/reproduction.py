@@ -27,6 +27,7 @@ from claims import (
     format_multiple,
 )
 from readings import BASE, PER_CONTEST, average, write_page
+from readme import README, replace_table
 
 from coevo import PAPER
 from coevo._plotting import LOOK
@@ -202,16 +203,12 @@ def render(results: Results, name: str) -> str:
 def make_pages(results: Results) -> dict[Path, str]:
     """Return the content of every page that is made from the results."""
     tables = to_markdown(list(results.tables["paper"].values()), runtimes=False)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    begin, end = "<!-- made by benchmarks/reproduction.py -->\n\n", "\n<!-- end -->\n"
-    before, _, rest = readme.partition(begin)
-    _, _, after = rest.partition(end)
-    assert after, "README.md has lost its marks"
+    readme = README.read_text(encoding="utf-8")
     return {
         RESULTS / "paper.md": tables.replace("\n## ", "\n### "),
         RESULTS / "readings.md": write_page(results.readings),
         ROOT / "docs" / "reproduction.md": render(results, "reproduction.md"),
-        ROOT / "README.md": before + begin + render(results, "readme.md") + end + after,
+        README: replace_table(readme, "reproduction", render(results, "readme.md")),
     }
 
 
