@@ -44,13 +44,7 @@ class Backend(Protocol):
 
 
 class Here:
-    """Does one run after the other in this process.
-
-    Parameters
-    ----------
-    n_threads
-        Number of cores for a run.
-    """
+    """Does one run after the other in this process."""
 
     def __init__(self, n_threads: int = 1) -> None:
         self._n_threads = n_threads
@@ -70,13 +64,6 @@ class Processes:
 
     Each process is a pool of its own: when one dies, the run that it did is known and the others
     go on. Loky, unlike the standard library, does not import the caller's script again.
-
-    Parameters
-    ----------
-    n_workers
-        Number of processes.
-    n_threads
-        Number of cores for a run.
     """
 
     def __init__(self, n_workers: int, n_threads: int = 1) -> None:
@@ -133,15 +120,6 @@ class Dask:
 
     A run whose worker dies is done again by another, from its beginning; Dask gives it up when
     several workers have died with it.
-
-    Parameters
-    ----------
-    scheduler
-        The scheduler's address, such as tcp://host:8786.
-    n_threads
-        Number of cores for a run.
-    timeout
-        Seconds to wait for the scheduler to answer.
     """
 
     def __init__(self, scheduler: str, n_threads: int = 1, timeout: float = 20) -> None:

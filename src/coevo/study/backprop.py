@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -54,10 +53,6 @@ class BackpropSettings:
         for name in ("batch_size", "max_epochs", "patience"):
             check_integer(name, getattr(self, name), 1)
         check_real("learning_rate", self.learning_rate, 0, above=True)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings as plain values."""
-        return asdict(self)
 
 
 class _Epochs:

@@ -55,8 +55,6 @@ class Drawing:
         Its file name, without the suffix.
     caption
         What it shows; also the text for readers who cannot see it.
-    svg
-        Its content.
     experiment
         The experiment it belongs to; None for the paper's figures.
     is_wide

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -82,10 +82,6 @@ class PlannedExperiment:
     ----------
     name
         Identifies it within the plan, and names its figures.
-    title
-        Its heading in the report.
-    dataset, rows
-        The data set and the rows, in order.
     relative_to
         The experiment whose LECCDE is the unit of runtime.
     """
@@ -278,7 +274,7 @@ def _settings(
         common = {key: value for key, value in shared.items() if key in _NETWORK & known}
         for name in changes:
             check_name("the setting", name, known)
-        return BackpropSettings(**(base | common | dict(changes))).as_dict()
+        return asdict(BackpropSettings(**(base | common | dict(changes))))
     given = {**shared, **changes}
     for name in ("seed", "n_threads"):
         if name in given:

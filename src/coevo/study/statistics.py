@@ -34,8 +34,6 @@ class Reported:
         A median over runs, or an average.
     spread
         Its "±", None where the paper gives none.
-    is_average
-        Whether it is an average.
     """
 
     value: float
@@ -92,8 +90,6 @@ class Summary:
 
     Parameters
     ----------
-    row
-        The planned runs.
     outcomes
         Results of the finished runs, in the order of the seeds.
     n_failed, n_missing
@@ -130,8 +126,6 @@ class Comparison:
 
     Parameters
     ----------
-    first, second
-        Labels of the rows.
     p
         Of the two-sided Wilcoxon rank-sum test, corrected after Holm.
     a12
@@ -159,17 +153,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Table:
-    """One experiment's results.
-
-    Parameters
-    ----------
-    experiment
-        The planned experiment.
-    summaries
-        Its rows.
-    comparisons
-        All pairs of rows with at least three runs each.
-    """
+    """One experiment's results; pairs of rows are compared if both have at least three runs."""
 
     experiment: PlannedExperiment
     summaries: tuple[Summary, ...]

@@ -217,16 +217,9 @@ class Store:
             )
 
     def claim(self, keys: Sequence[str], owner: str, lease: float) -> Run | None:
-        """Return the first of the runs that is free and make it the owner's, None if none is.
+        """Return the first free run in the order of the keys, None if there is none.
 
-        Parameters
-        ----------
-        keys
-            The runs to choose from, in the order in which they should be done.
-        owner
-            Who claims it.
-        lease
-            For how many seconds, unless it is renewed.
+        It is the owner's for `lease` seconds, unless that is renewed.
         """
         now = time.time()
         with self._transaction() as connection:

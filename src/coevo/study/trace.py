@@ -32,8 +32,6 @@ class Trace(Hook):
     path
         File for the rows of a run that may have to be resumed. It is written after each row, so it
         is never behind a checkpoint that is saved later in the same generation.
-    capacity
-        Maximum number of rows.
     """
 
     def __init__(self, parts: Split, path: Path | None = None, capacity: int = 256) -> None:

@@ -29,16 +29,10 @@ CHECKPOINT_SECONDS = 30.0
 
 
 def perform(run: Run, n_threads: int = 1, checkpoint: Path | None = None) -> Outcome:
-    """Do a run.
+    """Do a run; the result of a search does not depend on the number of threads.
 
-    Parameters
-    ----------
-    run
-        What to do.
-    n_threads
-        Number of cores. The result of a search does not depend on it.
-    checkpoint
-        File to go on from, if it exists, and to write checkpoints to. The caller removes it.
+    Resumes from the checkpoint if the file exists, and writes checkpoints to it. The caller removes
+    it.
     """
     parts = _split(run)
     if run.variant == BACKPROP:
