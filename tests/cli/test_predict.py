@@ -163,7 +163,7 @@ def test_estimators_load_models_of_tables(house, coevo, make_shop, tmp_path):
     dated.assign(y=dated["x"] % 7 > 3).to_csv("dated.csv", index=False)
     done = coevo("train", "dated.csv", "--target", "y", "--max-generations", "1", "--output", "r")
     assert done.exit_code == 0, done.stderr
-    with pytest.raises(model.ModelError, match="reads dates or numbers in disguise"):
+    with pytest.raises(model.ModelError, match="reads dates, or numbers with units or separators"):
         CoevoClassifier.load("r/model.safetensors")
 
 

@@ -60,10 +60,10 @@ def test_a_rebuilt_encoding_does_what_the_fitted_one_does(given_tables):
         inputs = Inputs(gathered, rebuilt.encoding)[slice(None)]
         assert inputs.shape == (len(frame), len(rebuilt.encoding.input_names))
         assert not np.isnan(inputs).any()
-        for k, name in enumerate(fitted.medians):
+        for k, name in enumerate(fitted.encoding.medians):
             expected = frame[name].fillna(training[name].median())
             np.testing.assert_array_equal(inputs[:, k], expected)
-        for name, known in fitted.categories.items():
+        for name, known in fitted.encoding.categories.items():
             filled = frame[name].fillna("").to_numpy()
             for place, text in zip(fitted.inputs_of_columns[name], known, strict=True):
                 np.testing.assert_array_equal(inputs[:, place], filled == text)

@@ -35,6 +35,7 @@ from coevo.core.label_metrics import (
     SubsetAccuracy,
 )
 from coevo.core.metric import Metric, find_mean_area, mean
+from coevo.core.responses import softmax
 
 __all__ = [
     "LABEL_METRICS",
@@ -119,14 +120,12 @@ class RocAuc(Metric):
 
     def __call__(self, outputs: Array, targets: Array, weights: Array | None = None) -> Array:
         """Return the area under the receiver operating characteristic; ties count one half."""
-        exact = outputs.astype(np.float64)
-        if exact.shape[-1] == 2:
+        if outputs.shape[-1] == 2:
+            exact = outputs.astype(np.float64)
             scores, is_second = exact[..., 1:] - exact[..., :1], targets[:, np.newaxis] == 1
             return find_mean_area(scores, is_second, weights)
-        exponentials = np.exp(exact - exact.max(axis=-1, keepdims=True))
-        probabilities = exponentials / exponentials.sum(axis=-1, keepdims=True)
-        is_class = targets[:, np.newaxis] == np.arange(exact.shape[-1])
-        return find_mean_area(probabilities, is_class, weights)
+        is_class = targets[:, np.newaxis] == np.arange(outputs.shape[-1])
+        return find_mean_area(softmax(outputs), is_class, weights)
 
 
 @dataclass(frozen=True)

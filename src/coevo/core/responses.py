@@ -14,20 +14,10 @@ RESPONSE_METHODS = ("predict", "predict_proba", "decision_function", "outputs")
 
 
 def softmax(logits: Array) -> Array:
-    """Return logits (n_instances, n_classes) as probabilities."""
+    """Return logits (..., n_classes) as probabilities."""
     exact = logits.astype(np.float64)
-    powers = np.exp(exact - exact.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-
-
-def sigmoid(logits: Array) -> Array:
-    """Return logits (n_instances, n_labels) as the probability of each label."""
-    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * logits.astype(np.float64)))
-
-
-def decide(logits: Array) -> Array:
-    """Return what a decision function gives: the logits, or with two classes their difference."""
-    return np.asarray(logits[:, 1] - logits[:, 0]) if logits.shape[1] == 2 else logits
+    powers = np.exp(exact - exact.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
 class _Responses:
@@ -63,18 +53,12 @@ class ClassResponses(_Responses):
 
     def decision_function(self, outputs: Array) -> Array:
         """Return the outputs, or with two classes their difference."""
-        return decide(outputs)
+        return np.asarray(outputs[:, 1] - outputs[:, 0]) if outputs.shape[1] == 2 else outputs
 
 
 @dataclass(frozen=True, eq=False)
 class LabelResponses(_Responses):
-    """The responses of a multilabel classifier, which has a logit for each label.
-
-    Parameters
-    ----------
-    n_labels
-        Number of labels.
-    """
+    """The responses of a multilabel classifier, which has a logit for each label."""
 
     n_labels: int
     task: ClassVar[str] = "multilabel"
@@ -94,7 +78,7 @@ class LabelResponses(_Responses):
 
     def predict_proba(self, outputs: Array) -> Array:
         """Return the sigmoid."""
-        return sigmoid(outputs)
+        return np.asarray(0.5 + 0.5 * np.tanh(0.5 * outputs.astype(np.float64)))
 
     def decision_function(self, outputs: Array) -> Array:
         """Return the outputs."""

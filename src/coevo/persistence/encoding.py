@@ -193,8 +193,8 @@ def read_encoding(model: Model) -> Encoding:
         return Encoding(names, dict.fromkeys(names))
     if model.preprocessing.get("dates") or model.preprocessing.get("notations"):
         raise ModelError(
-            "it reads dates or numbers in disguise from a table, which `coevo predict` and `coevo "
-            "export` can do"
+            "it reads dates, or numbers with units or separators, from a table, which `coevo "
+            "predict` and `coevo export` can do"
         )
     further = {"target", "dates", "notations"}  # read by `coevo.tabular` only
     encoding = Encoding.from_json(

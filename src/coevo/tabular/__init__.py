@@ -1,1 +1,1 @@
-"""From a table in a file to a trained model and back: what stands behind `coevo train`."""
+"""From a table in a file to a trained model, its predictions and its report."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,6 @@ from coevo.tabular.table import TableError, import_pandas
 
 def as_numbers(column: Any) -> tuple[Array, Array]:
     """Return a column as float64, NaN where missing, and which values are not numbers.
-
-    Parameters
-    ----------
-    column
-        A column of a data frame.
 
     Returns
     -------
@@ -66,13 +61,6 @@ def frame_of(columns: Mapping[str, Array]) -> Any:
 def read_numbers(column: Any, decimal: str) -> tuple[Array, Array, Notation | None]:
     """Return the numbers of a column, which values are not numbers, and how the others are written.
 
-    Parameters
-    ----------
-    column
-        A column of a data frame.
-    decimal
-        The decimal mark of the table.
-
     Returns
     -------
     numbers, is_wrong
@@ -115,10 +103,3 @@ def check_dates(moments: Array, column: Any, form: str, path: object, first_row:
 def find_row(column: Any, mask: Array) -> int:
     """Return the label of the first row, which is its place in the file."""
     return int(column.index[int(mask.argmax())])
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return the names, the first ten of many."""
-    return ", ".join(map(repr, names[:10])) + (
-        f" and {len(names) - 10} more" if len(names) > 10 else ""
-    )

@@ -16,12 +16,11 @@ from coevo.tabular.columns import (
     check_finite,
     find_row,
     frame_of,
-    list_names,
     read_numbers,
 )
 from coevo.tabular.dates import SWAPPED, find_format, is_ambiguous, parse_dates
 from coevo.tabular.notation import Notation
-from coevo.tabular.table import Table, TableError
+from coevo.tabular.table import Table, TableError, list_names
 
 TASKS = ("classification", "regression")
 MOST_CLASSES = 20
@@ -69,14 +68,8 @@ def read_contents(
 
     Parameters
     ----------
-    table
-        The table.
-    target
-        The column to predict.
     categorical
         Columns to take as categorical though they hold numbers or dates.
-    drop
-        Columns to leave out.
     dates
         Columns to take as dates, with their formats or None.
     task
@@ -240,15 +233,7 @@ def _holds_flags(column: Any) -> bool:
 
 
 def infer_task(target: Array, name: str) -> tuple[str, str]:
-    """Return the task that a target suggests, and why.
-
-    Parameters
-    ----------
-    target : array of shape (n_rows,)
-        Numbers or texts.
-    name
-        The target's name, for the reason.
-    """
+    """Return the task that a target suggests, and why."""
     if target.dtype == object:
         return "classification", f"{name!r} holds text"
     distinct = np.unique(target)

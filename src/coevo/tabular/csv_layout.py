@@ -27,8 +27,6 @@ class Layout:
     ----------
     delimiter
         A space stands for any number of them.
-    header
-        The names of the columns.
     rows
         The first rows after it.
     has_header_row

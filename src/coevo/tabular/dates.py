@@ -41,14 +41,8 @@ _SHIFT = 719_468  # days from 0000-03-01 to 1970-01-01
 def find_format(texts: Array, is_forced: bool = False) -> str | None:
     """Return the format that fits the most of some texts, None if they do not look like dates.
 
-    Where day and month could be either, month comes first.
-
-    Parameters
-    ----------
-    texts : object array
-        The different texts of a column.
-    is_forced
-        Whether they are said to be dates; then 20200131 is one too.
+    Where day and month could be either, month comes first. If the user says that they are dates
+    (`is_forced`), 20200131 is one too.
     """
     sample = texts[:: max(1, len(texts) // _SAMPLE)]
     looks = [bool(_LOOK.match(str(text))) for text in sample]

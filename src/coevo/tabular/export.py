@@ -15,28 +15,21 @@ import numpy as np
 from coevo.core.network import Network
 from coevo.persistence.onnx import MULTILABEL, GraphBuilder
 from coevo.persistence.onnx_encoding import add_columns
-from coevo.tabular.onnx_dates import split_date
+from coevo.tabular.dates import DateColumn
 from coevo.tabular.prediction import TableModel
 
 
 def export_table_model(model: TableModel, path: Path) -> list[str]:
-    """Write the graph and return a line about each of its inputs and outputs.
-
-    Parameters
-    ----------
-    model
-        The model.
-    path
-        The file, by custom ending in .onnx.
-    """
+    """Write the graph and return a line about each of its inputs and outputs."""
     builder = GraphBuilder("network:")
     number = builder.tensor_type(np.float64)
     computed: dict[str, str] = {}
     for k, (name, date) in enumerate(model.preprocessing.dates.items()):
         builder.declare_input(name, number, 1)
-        parts = split_date(builder, name, date, f"date:{k}")
+        parts = _split_date(builder, name, date, f"date:{k}")
         computed |= dict(zip(date.names(name), parts, strict=True))
-    inputs = add_columns(builder, model.preprocessing.encoding, computed)
+    encoding = model.preprocessing.encoding
+    inputs = add_columns(builder, encoding, computed)
     network = model.model.network
     wide = Network(network.architecture, network.genotype.astype(np.float64))
     answer = model.model.classes if model.model.labels is None else MULTILABEL
@@ -48,6 +41,49 @@ def export_table_model(model: TableModel, path: Path) -> list[str]:
             f"input {name!r}: seconds since 1970 (UTC) as float64, NaN if missing"
             for name in model.preprocessing.dates
         ),
-        *(f"input {name!r}: text, empty if missing" for name in model.preprocessing.categories),
+        *(f"input {name!r}: text, empty if missing" for name in encoding.categories),
         f"output: {' and '.join(outputs)}",
     ]
+
+
+def _split_date(builder: GraphBuilder, name: str, date: DateColumn, prefix: str) -> list[str]:
+    """Compute the parts of a date from seconds since 1970; return the names of the results."""
+    return [part.name for part in date.split(_Tensor(builder, prefix, name)).values()]
+
+
+class _Tensor:
+    """A tensor of a graph; arithmetic adds nodes."""
+
+    def __init__(self, builder: GraphBuilder, prefix: str, name: str) -> None:
+        self._builder = builder
+        self._prefix = prefix
+        self.name = name
+
+    def _compute(self, operator: str, *operands: _Tensor | float) -> _Tensor:
+        number = len(self._builder.nodes)
+        names = [self.name]
+        for operand in operands:
+            if isinstance(operand, _Tensor):
+                names.append(operand.name)
+            else:
+                constant = np.array([[float(operand)]])
+                names.append(
+                    self._builder.add_constant(f"{self._prefix}:constant:{number}", constant)
+                )
+        result = self._builder.add(operator, names, f"{self._prefix}:{number}")
+        return _Tensor(self._builder, self._prefix, result)
+
+    def __add__(self, other: _Tensor | float) -> _Tensor:
+        return self._compute("Add", other)
+
+    def __sub__(self, other: _Tensor | float) -> _Tensor:
+        return self._compute("Sub", other)
+
+    def __mul__(self, other: _Tensor | float) -> _Tensor:
+        return self._compute("Mul", other)
+
+    def __truediv__(self, other: _Tensor | float) -> _Tensor:
+        return self._compute("Div", other)
+
+    def __floordiv__(self, other: _Tensor | float) -> _Tensor:
+        return self._compute("Div", other)._compute("Floor")

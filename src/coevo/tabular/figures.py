@@ -29,8 +29,6 @@ def draw_learning_curve(
     ----------
     history
         A column for each field of `coevo.core.history.Generation`.
-    metric
-        What was maximised.
     chosen_on
         What the network was chosen on: validation or training.
     title
@@ -49,19 +47,7 @@ def draw_model(
     metric: str,
     chosen_on: str,
 ) -> bytes:
-    """Draw a network's history, the importance of columns, and its weights, a histogram a layer.
-
-    Parameters
-    ----------
-    network
-        The network.
-    history
-        As for `draw_learning_curve`; None if there is none.
-    importance
-        As `metrics.json` has it; None if there is none.
-    metric, chosen_on
-        As for `draw_learning_curve`.
-    """
+    """Draw a network's history, the importance of columns, and its weights, a histogram a layer."""
     n_layers = len(network.weights)
     n_panels = n_layers + (history is not None) + (importance is not None)
     with _drawing(n_panels) as (panels, content):

@@ -16,9 +16,11 @@ _FEWEST_ROWS = 100
 
 
 def choose_metric(fitness: str, task: str) -> str:
-    """Return the metric whose loss is told: the fitness if people read it, or else accuracy or R².
+    """Return the metric by which importance is reported.
 
-    A metric of scikit-learn's may be undefined on rows that lack a class, so ours alone are taken.
+    For regression it is R²; for classification the fitness, if that is one of coevo's metrics of
+    predicted classes, or else accuracy. A metric of scikit-learn's may be undefined on rows that
+    lack a class.
     """
     if task == "regression":
         return "r2"
@@ -27,15 +29,7 @@ def choose_metric(fitness: str, task: str) -> str:
 
 
 def score_by(metric: str, targets: Array) -> Callable[[Array], float]:
-    """Return what scores outputs against the targets.
-
-    Parameters
-    ----------
-    metric
-        As `choose_metric` gives it.
-    targets : array of shape (n_rows,)
-        Class indices, or numbers.
-    """
+    """Return a function that scores outputs against class indices or numbers (n_rows,)."""
     if metric != "r2":
         return lambda outputs: float(METRICS[metric](outputs, targets))
     spread = np.sum((targets - targets.mean()) ** 2)
@@ -63,17 +57,11 @@ def measure_importance(
 
     Parameters
     ----------
-    network
-        The network.
     inputs : array of shape (n_rows, n_inputs)
     targets : array of shape (n_rows,)
         Class indices, or numbers.
     columns
         Which inputs are made of each column.
-    metric
-        As `choose_metric` gives it.
-    seed
-        The same seed gives the same shuffles.
     """
     rng = np.random.default_rng([seed, 0x1897])  # another stream than the search's
     weights, biases = network.weights[0], network.biases[0]

@@ -27,17 +27,7 @@ SMALL = 0.01
 def describe(
     path: Path, model: Model, importance: Mapping[str, Any] | None = None
 ) -> Iterator[str]:
-    """Yield the lines that describe a model.
-
-    Parameters
-    ----------
-    path
-        Its file.
-    model
-        The model.
-    importance
-        As `metrics.json` has it; None if it is not known.
-    """
+    """Yield the lines that describe a model; importance is as `metrics.json` has it, if known."""
     architecture = model.network.architecture
     sizes = (architecture.n_inputs, *architecture.hidden_layer_sizes, architecture.n_outputs)
     yield f"{path}, written by coevo {model.coevo_version}"
@@ -95,13 +85,14 @@ def _describe_columns(preprocessing: Preprocessing) -> Iterator[str]:
     for name, date in preprocessing.dates.items():
         how = "ISO format" if date.format == ISO else f"format {date.format}"
         yield f"  {name!r}: dates in {how}: {', '.join(date.parts)}"
-    for name, median in preprocessing.medians.items():
-        low, high = preprocessing.ranges.get(name, (None, None))
+    encoding = preprocessing.encoding
+    for name, median in encoding.medians.items():
+        low, high = encoding.ranges.get(name, (None, None))
         seen = "" if low is None else f" from {low:g} to {high:g}"
         filled = "" if median is None else f", {median:g} if missing"
-        told = ", with an input that says so" if name in preprocessing.encoding.indicators else ""
+        told = ", with an input that says so" if name in encoding.indicators else ""
         yield f"  {name!r}: numeric{seen}{filled}{told}"
-    for name, known in preprocessing.categories.items():
+    for name, known in encoding.categories.items():
         shown = [text or "(missing)" for text in known]
         yield f"  {name!r}: {len(known)} categories: {_list(shown)}"
 

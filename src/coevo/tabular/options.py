@@ -138,15 +138,7 @@ def _show(value: Any) -> str:
 
 
 def parse(name: str, value: Any) -> Any:
-    """Return a setting from what the command line or a TOML file has for it.
-
-    Parameters
-    ----------
-    name
-        The setting.
-    value
-        A text, or what TOML makes of it: a number, a flag or a list.
-    """
+    """Return a setting from a text of the command line, or from a number, flag or list of TOML."""
     kind = str(FIELDS[name].type)
     argument = f"--{name.replace('_', '-')}"
     if not isinstance(value, str):

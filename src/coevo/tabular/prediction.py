@@ -99,18 +99,10 @@ class TableModel:
     ) -> Array:
         """Return the network's inputs, (n_rows, n_inputs), of a frame of a table.
 
-        Parameters
-        ----------
-        frame
-            Some rows of the table.
-        table, first_row
-            The table, and the number of rows before these, for messages.
-        unknown
-            Counts unknown categories.
-        far
-            Looks for numbers far outside the range they had in training.
+        `first_row`, the number of rows before these, is for messages. `unknown` and `far` are told
+        about these rows.
         """
-        path = table.path
+        path, encoding = table.path, self.preprocessing.encoding
         columns: dict[str, Array] = {}
         frame = frame.reset_index(drop=True)
         for name in self.preprocessing.numeric:
@@ -122,7 +114,7 @@ class TableModel:
                     f"{frame[name].iloc[row]!r} in row {first_row + row + 1}"
                 )
             check_finite(numbers, frame[name], path, first_row)
-            if self.preprocessing.medians[name] is None and np.isnan(numbers).any():
+            if encoding.medians[name] is None and np.isnan(numbers).any():
                 row = int(np.isnan(numbers).argmax())
                 raise TableError(
                     f"column {name!r} of {path} has no value in row {first_row + row + 1}, and the "
@@ -133,14 +125,14 @@ class TableModel:
             moments = parse_dates(frame[name], date.format)
             check_dates(moments, frame[name], date.format, path, first_row)
             columns |= date.expand(name, moments)
-        for name, known in self.preprocessing.categories.items():
+        for name, known in encoding.categories.items():
             columns[name] = as_texts(frame[name])
             if unknown is not None:
                 unknown.count(name, columns[name], known)
         gathered = self.preprocessing.gather(columns)
         if far is not None:
             far.look_at(gathered)
-        return Inputs(gathered, self.preprocessing.encoding)[slice(None)]
+        return Inputs(gathered, encoding)[slice(None)]
 
     def _read_numbers(self, column: Any, decimal: str) -> tuple[Array, Array]:
         """Return the numbers of a column and which values are none."""
@@ -161,18 +153,8 @@ class TableModel:
     ) -> Iterator[Any]:
         """Yield data frames of predictions, `CHUNK` rows at a time.
 
-        Parameters
-        ----------
-        table
-            The table.
-        keep
-            Columns of it to copy.
-        with_probabilities
-            Whether to add a column with the probability of each class or label.
-        unknown
-            Counts unknown categories.
-        far
-            Looks for numbers far outside the range they had in training.
+        They begin with the columns to `keep`, and end with the probability of each class or label,
+        if these are asked for. `unknown` and `far` are told about all rows.
         """
         pandas = import_pandas()
         classes, labels = self.model.classes, self.model.labels
@@ -180,9 +162,9 @@ class TableModel:
             raise ValueError(f"{self.path} predicts numbers, which have no probabilities")
         name = "prediction"
         how = self.preprocessing
-        as_text = {*how.categories, *how.dates, *how.notations, *keep}
+        as_text = {*how.encoding.categories, *how.dates, *how.notations, *keep}
         as_text -= {*how.numeric} - {*how.notations}
-        needed = list(dict.fromkeys([*self.preprocessing.columns, *keep]))
+        needed = list(dict.fromkeys([*how.columns, *keep]))
         n_rows = 0
         for frame in table.frames(needed, as_text, CHUNK):
             if len(frame) == 0:
@@ -212,14 +194,9 @@ class TableModel:
 
 
 def csv_chunks(frames: Iterator[Any], escape_formulas: bool = False) -> Iterator[bytes]:
-    """Yield the bytes of a CSV file with one header, made of data frames.
+    """Yield the bytes of a CSV file with one header, made of data frames of the same columns.
 
-    Parameters
-    ----------
-    frames
-        Data frames with the same columns.
-    escape_formulas
-        Whether to put an apostrophe before texts that a spreadsheet would run as a formula.
+    Texts that a spreadsheet would run as a formula may be escaped by an apostrophe.
     """
     for number, frame in enumerate(frames):
         if escape_formulas:

@@ -1,7 +1,8 @@
 """From a table's columns to a network's inputs, as the model file has it.
 
-Dates and numbers in disguise become numeric columns here. How these and the categorical columns
-become inputs is the estimator's `Encoding`. All of it is saved as JSON; nothing is pickled.
+Dates, and numbers with units or separators, become numeric columns here. How these and the
+categorical columns become inputs is the estimator's `Encoding`. All of it is saved as JSON; nothing
+is pickled.
 """
 
 from __future__ import annotations
@@ -44,30 +45,15 @@ class Preprocessing:
     dates: Mapping[str, DateColumn] = field(default_factory=dict)
 
     @property
-    def medians(self) -> Mapping[str, float | None]:
-        """What takes the place of a missing value, by numeric column, parts of dates included."""
-        return self.encoding.medians
-
-    @property
-    def categories(self) -> Mapping[str, tuple[str, ...]]:
-        """The categories of each categorical column."""
-        return self.encoding.categories
-
-    @property
-    def ranges(self) -> Mapping[str, tuple[float, float]]:
-        """The smallest and the largest value in training, by numeric column."""
-        return self.encoding.ranges
-
-    @property
     def numeric(self) -> list[str]:
         """The numeric columns that a table needs."""
         parts = {part for name, date in self.dates.items() for part in date.names(name)}
-        return [name for name in self.medians if name not in parts]
+        return [name for name in self.encoding.medians if name not in parts]
 
     @property
     def columns(self) -> list[str]:
         """The columns that a table needs."""
-        return [*self.numeric, *self.dates, *self.categories]
+        return [*self.numeric, *self.dates, *self.encoding.categories]
 
     @property
     def inputs_of_columns(self) -> dict[str, list[int]]:
@@ -89,11 +75,12 @@ class Preprocessing:
             NaN where a value is missing.
         """
         n_rows = len(next(iter(columns.values())))
-        numbers = np.empty((n_rows, len(self.medians)))
-        for k, name in enumerate(self.medians):
+        encoding = self.encoding
+        numbers = np.empty((n_rows, len(encoding.medians)))
+        for k, name in enumerate(encoding.medians):
             numbers[:, k] = columns[name]
-        texts = {name: CategoricalColumn.read(columns[name]) for name in self.categories}
-        return Columns(self.encoding.columns, numbers, None, texts)
+        texts = {name: CategoricalColumn.read(columns[name]) for name in encoding.categories}
+        return Columns(encoding.columns, numbers, None, texts)
 
     # --------------------------------------------------------------------------------------- saving
 
@@ -121,7 +108,8 @@ class Preprocessing:
             {name: _read_date(date) for name, date in dates},
         )
         parts = [part for name, date in read.dates.items() for part in date.names(name)]
-        if not {*parts, *read.notations} <= {*read.medians} or {*read.dates} & {*encoding.columns}:
+        is_known = {*parts, *read.notations} <= {*encoding.medians}
+        if not is_known or {*read.dates} & {*encoding.columns}:
             raise ModelError("its preprocessing has dates or notations of unknown columns")
         return read
 

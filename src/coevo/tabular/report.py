@@ -30,19 +30,7 @@ _MOST_COLUMNS = 30
 
 @dataclass(frozen=True)
 class Column:
-    """A row of the table of columns.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    kind
-        numeric, categorical or dates.
-    values
-        What it holds.
-    missing
-        The share of rows without a value.
-    """
+    """A row of the table of columns; `missing` is the share of rows without a value."""
 
     name: str
     kind: str
@@ -60,21 +48,7 @@ def render_report(
     predicted: Array,
     defaults: Mapping[str, Any],
 ) -> str:
-    """Return the page.
-
-    Parameters
-    ----------
-    folder
-        The run folder.
-    job, examples, preprocessing, metrics
-        What was trained on what, and the outcome.
-    learning_curve
-        A PNG file.
-    predicted
-        The predictions of the test rows.
-    defaults
-        The settings of an estimator that nothing has been asked of.
-    """
+    """Return the page; `predicted` has the test rows, `defaults` the estimator's defaults."""
     residuals = None
     if examples.task == "regression" and len(predicted):
         truth = examples.target[examples.test]
@@ -151,15 +125,15 @@ def _describe_columns(examples: Examples, preprocessing: Preprocessing) -> Itera
             how = "ISO" if date.format == ISO else date.format
             missing = inputs[date.names(name)[0]].isna().mean()
             yield Column(name, "dates", f"{how}; {', '.join(date.parts)}", missing)
-        elif name in preprocessing.categories:
-            known = preprocessing.categories[name]
+        elif name in preprocessing.encoding.categories:
+            known = preprocessing.encoding.categories[name]
             shown = ", ".join(text or "(missing)" for text in known[:_MOST_CATEGORIES])
             n_texts = inputs[name].nunique()
             more = ", …" if n_texts > _MOST_CATEGORIES else ""
             missing = inputs[name].isna().mean()
             yield Column(name, "categorical", f"{n_texts:,} texts: {shown}{more}", missing)
         else:
-            low, high = preprocessing.ranges[name]
+            low, high = preprocessing.encoding.ranges[name]
             unit = preprocessing.notations[name].unit if name in preprocessing.notations else ""
             values = f"{low:g} to {high:g}{' ' * bool(unit)}{unit}"
             yield Column(name, "numeric", values, inputs[name].isna().mean())

@@ -10,21 +10,8 @@ from coevo._typing import Array
 def hold_out(target: Array, fraction: float, seed: int, stratify: bool) -> tuple[Array, Array]:
     """Return which rows to train on and which to test on, both in the order of the table.
 
-    Parameters
-    ----------
-    target : array of shape (n_rows,)
-        Labels or numbers.
-    fraction
-        The fraction of the rows to test on.
-    seed
-        The same seed gives the same rows.
-    stratify
-        Whether to take that fraction of each label's rows. Of a label with few rows that may be
-        none; at least one is always trained on.
-
-    Returns
-    -------
-    two integer arrays that together hold every row once
+    If stratified, the fraction is that of each label's rows. Of a label with few rows that may be
+    none; at least one is always trained on.
     """
     # Another stream than the search's, from the same seed.
     rng = np.random.default_rng([seed, 0x7E57])

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from coevo.runtime.terminal import printable
-from coevo.tabular.columns import list_names
 from coevo.tabular.examples import Examples
 from coevo.tabular.job import Job
 from coevo.tabular.run_folder import RunFolder
 from coevo.tabular.scores import find_confusions, list_metrics
+from coevo.tabular.table import list_names
 from coevo.tabular.training import Report
 
 _MOST_CLASSES = 12  # a larger confusion matrix does not fit on a terminal

@@ -23,8 +23,6 @@ class Table(ABC):
 
     Parameters
     ----------
-    path
-        The file.
     names
         The names of its columns, all different.
     unnamed
@@ -67,8 +65,9 @@ class Table(ABC):
         """Raise an error that names the columns that are missing, and why they are needed."""
         lacking = [name for name in needed if name not in self.names]
         if lacking:
+            columns = "column" if len(lacking) == 1 else "columns"
             raise TableError(
-                f"{self.path} has no {_list_names(lacking)}, {why}; its columns are "
+                f"{self.path} has no {columns} {list_names(lacking)}, {why}; its columns are "
                 f"{', '.join(map(repr, self.names[:20]))}{', …' if len(self.names) > 20 else ''}"
                 + self._how_to_cut
             )
@@ -81,9 +80,10 @@ class Table(ABC):
         return " (names must be in the first line; --delimiter says what stands between them)"
 
 
-def _list_names(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
-    return f"column {shown}" if len(names) == 1 else f"columns {shown}"
+def list_names(names: Sequence[str]) -> str:
+    """Return the names, the first ten of many."""
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return ", ".join(map(repr, names[:10])) + more
 
 
 def is_number(text: str) -> bool:

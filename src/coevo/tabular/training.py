@@ -41,15 +41,7 @@ OnStart = Callable[[Job, Examples, RunFolder, Settings], None]
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a training.
-
-    Parameters
-    ----------
-    folder
-        The run folder.
-    metrics
-        All figures, as JSON values.
-    """
+    """The outcome of a training: the run folder, and all figures as JSON values."""
 
     folder: RunFolder
     metrics: dict[str, Any]
@@ -66,16 +58,12 @@ def train(
     callbacks: Sequence[Hook | Callback] = (),
     on_start: OnStart | None = None,
 ) -> Report:
-    """Train a new model and leave a run folder behind.
+    """Train a new model and write its run folder.
 
     Parameters
     ----------
-    job
-        What to do.
     output
         The folder; runs/NAME-DATE-TIME if None.
-    callbacks
-        Called with the search after each generation.
     on_start
         Called with the complete job, the examples, the folder and the settings as they were chosen
         before the search begins, and only if the settings are valid.
@@ -98,17 +86,7 @@ def resume(
     callbacks: Sequence[Hook | Callback] = (),
     on_start: OnStart | None = None,
 ) -> Report:
-    """Go on with a run from its folder.
-
-    Parameters
-    ----------
-    path
-        The run folder.
-    changes
-        Options that differ from the run's: other limits, or another place of the data.
-    callbacks, on_start
-        As for `train`.
-    """
+    """Resume a run from its folder, with other limits or another place of the data if need be."""
     fixed = sorted(set(changes) - {*BUDGETS, "data"})
     if fixed:
         raise ValueError(
@@ -168,13 +146,13 @@ def _resolved(estimator: Estimator) -> dict[str, Any]:
 
 
 class _Announcement(Hook):
-    """Calls a function when the run has been found valid, before its first generation."""
+    """Calls a function with the resolved settings, before the first generation."""
 
     def __init__(self, announce: Callable[[Settings], None]) -> None:
         self._announce = announce
 
     def open(self, run: Run) -> None:
-        """Call it with the settings as they were chosen."""
+        """Call the function."""
         self._announce(run.settings)
 
 
