@@ -36,7 +36,7 @@ def test_kernels_in_words(kernels, state):
 
 
 def test_the_folder_of_cached_kernels_is_found(no_jit):
-    folder = doctor.try_kernels().folder
+    folder = doctor.try_kernels()["folder"]
     assert (folder is None) == no_jit
     if folder is not None:
         assert any(Path(folder).glob("*.nbi"))

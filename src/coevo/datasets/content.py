@@ -22,15 +22,7 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 
 @dataclass(frozen=True)
 class Place:
-    """Where the content of a file is.
-
-    Parameters
-    ----------
-    path
-        The file on disk.
-    member
-        The member's name if that is a zip, or if it is a zip that holds a zip.
-    """
+    """Where the content of a file is: on disk, or a member of a zip, or of a zip within a zip."""
 
     path: Path
     member: str = ""

@@ -196,17 +196,7 @@ def _load_mnist(read_files: Reader, whole: bool) -> Dataset:
 
 
 def read_idx(path: str, content: bytes, n_dimensions: int) -> Array:
-    """Return the array in an idx file of unsigned bytes.
-
-    Parameters
-    ----------
-    path
-        Names the file in errors.
-    content
-        The whole file.
-    n_dimensions
-        How many dimensions the array must have.
-    """
+    """Return the array in an idx file of unsigned bytes; errors name its path."""
     # Two zero bytes, the code of the type (8: unsigned byte), the number of dimensions, the sizes.
     mark = bytes([0, 0, 8, n_dimensions])
     start = 4 + 4 * n_dimensions

@@ -51,8 +51,6 @@ class Source:
 
     Parameters
     ----------
-    name
-        The data set.
     folders
         Folders within the data folder that may hold its files, the one to write to first. Empty
         for a data set that scikit-learn ships.

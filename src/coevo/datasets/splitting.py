@@ -134,12 +134,8 @@ def _draw(units: Array, rows: Array, shares: list[float], seed: int) -> list[Arr
     ----------
     units : integer array of shape (n_instances,)
         What must stay together; the row numbers themselves if nothing must.
-    rows : integer array of shape (n_rows,)
-        The rows to divide.
     shares
         The share of the units in each held-out part.
-    seed
-        Decides how.
 
     Returns
     -------

@@ -25,8 +25,6 @@ class Speed:
 
     Parameters
     ----------
-    shape, batch_size, population_size, variant
-        As given to `measure`.
     evaluations_per_second
         Of complete runs: random numbers, selection and validation included.
     numpy_evaluations_per_second

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -27,25 +26,6 @@ EXTRAS = {
 """Optional packages and their use."""
 
 
-@dataclass(frozen=True)
-class Kernels:
-    """The cache of compiled kernels, after a tiny run.
-
-    Parameters
-    ----------
-    compiled
-        Names of the kernels that the run had to compile.
-    seconds
-        Time of the run, with compilation.
-    folder
-        Where Numba caches kernels; None if it cannot.
-    """
-
-    compiled: tuple[str, ...]
-    seconds: float
-    folder: str | None
-
-
 def examine() -> dict[str, Any]:
     """Return all findings as JSON values."""
     optional: dict[str, str | None] = {}
@@ -61,7 +41,6 @@ def examine() -> dict[str, Any]:
     ]
     # SciPy may bring a second one; NumPy's does the matrix products.
     libraries.sort(key=lambda library: "numpy" not in str(library["filepath"]))
-    kernels = try_kernels()
     return {
         "versions": versions(),
         "optional": optional,
@@ -77,16 +56,12 @@ def examine() -> dict[str, Any]:
             if name.endswith("_NUM_THREADS") or name.startswith("NUMBA_")
         },
         "sgemm_flops": sgemm_rate(1.0, 1024),
-        "kernels": {
-            "compiled_now": list(kernels.compiled),
-            "seconds": kernels.seconds,
-            "folder": kernels.folder,
-        },
+        "kernels": try_kernels(),
     }
 
 
-def try_kernels() -> Kernels:
-    """Make a tiny run and record which kernels Numba compiles for it."""
+def try_kernels() -> dict[str, Any]:
+    """Make a tiny run; return what Numba compiled for it, its seconds and the cache's folder."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (60, 3))
     y = (X.sum(axis=1) > 0).astype(int)
@@ -99,7 +74,11 @@ def try_kernels() -> Kernels:
         )  # fmt: skip
     seconds = time.perf_counter() - began
     folder = cache_folder(operators._cross_binomial)
-    return Kernels(tuple(compiled), seconds, None if folder is None else str(folder))
+    return {
+        "compiled_now": compiled,
+        "seconds": seconds,
+        "folder": None if folder is None else str(folder),
+    }
 
 
 def describe(findings: dict[str, Any]) -> list[str]:

@@ -43,8 +43,6 @@ class FitTask(Hook):
 
     Parameters
     ----------
-    estimator
-        The estimator that is fitted.
     data
         X, y and metadata, which are passed to callbacks.
     attributes

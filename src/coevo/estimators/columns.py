@@ -29,15 +29,7 @@ Rows = slice | Array
 
 @dataclass(frozen=True)
 class CategoricalColumn:
-    """A column of categories.
-
-    Parameters
-    ----------
-    codes : integer array of shape (n_instances,)
-        Index of each instance's category in `texts`, −1 where the value is missing.
-    texts
-        The categories.
-    """
+    """A column of categories; `codes` are indices into `texts`, −1 where the value is missing."""
 
     codes: Array
     texts: tuple[str, ...]
@@ -163,12 +155,8 @@ class Columns:
 def find_categorical(given: Any, X: Any) -> Array | None:
     """Return which columns of X are categorical, as a boolean array; None for none of them.
 
-    Parameters
-    ----------
-    given
-        The argument `categorical_features`: "from_dtype", None, or names, positions or a mask.
-    X
-        An array, sparse matrix or data frame.
+    `given` is the argument `categorical_features`: "from_dtype", None, or names, positions or a
+    mask.
     """
     names = list(X.columns) if _is_frame(X) else None
     if given is None:
@@ -214,16 +202,7 @@ def _is_category(dtype: Any) -> bool:
 def read_columns(estimator: Any, X: Any, is_categorical: Array | None, *, reset: bool) -> Columns:
     """Return the columns of X, checked by scikit-learn; plain arrays are not copied.
 
-    Parameters
-    ----------
-    estimator
-        Has the attributes `n_features_in_` and `feature_names_in_`.
-    X
-        An array, sparse matrix or data frame.
-    is_categorical : boolean array of shape (n_columns,), or None
-        Which columns are categorical.
-    reset
-        Whether to set the attributes; else X must match them.
+    Sets the estimator's `n_features_in_` and `feature_names_in_` if `reset`; else X must match.
     """
     accepted = {"dtype": "numeric", "accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
     if is_categorical is None:

@@ -9,7 +9,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from coevo._plotting import BLUE, GREEN, GREY, LOOK
-from coevo._typing import Array
 from coevo._validation import check_name
 from coevo.core.history import Generation, History
 from coevo.training.result import Result
@@ -100,7 +99,6 @@ class HistoryDisplay:
 
             with plt.rc_context(LOOK):
                 _, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
-        positions = self._column(x)
         styles: dict[str, dict[str, Any]] = {
             "batch_fitness": {"color": GREY, "lw": 0.8, "label": "training batch"},
             "validation_fitness": {"color": GREEN, "lw": 0.9, "label": self.chosen_on},
@@ -110,7 +108,7 @@ class HistoryDisplay:
             },
         }  # fmt: skip
         self.lines_ = {
-            name: ax.plot(positions, self._column(name), **style)[0]
+            name: ax.plot(self.history[x], self.history[name], **style)[0]
             for name, style in styles.items()
         }
         ax.set_xlabel(x)
@@ -121,10 +119,6 @@ class HistoryDisplay:
         ax.legend(loc="lower right")
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _column(self, name: str) -> Array:
-        column: Array = self.history[name]
-        return column
 
 
 def plot_history(source: Any, *, x: str = "evaluations", ax: Axes | None = None) -> HistoryDisplay:

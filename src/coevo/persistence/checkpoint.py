@@ -77,8 +77,6 @@ class Fingerprint:
         Name of the engine; engines differ in rounding.
     versions
         Versions of the libraries that affect rounding.
-    seed
-        The seed, which may be random.
     """
 
     arguments: dict[str, Any]
@@ -161,11 +159,6 @@ def save(path: StrPath, search: SearchLoop, fingerprint: Fingerprint) -> None:
 
 def load(path: StrPath) -> SavedSearch:
     """Read a checkpoint.
-
-    Parameters
-    ----------
-    path
-        A file that `save` wrote.
 
     Raises
     ------

@@ -16,15 +16,10 @@ class LockedError(RuntimeError):
 
 @contextmanager
 def hold(path: StrPath) -> Iterator[None]:
-    """Hold a lock, whose file is used for nothing else and removed at the end.
+    """Hold a lock, whose file is used for nothing else and removed at the end; its folder exists.
 
     A killed process leaves the file behind, but not the lock. A forked child neither holds nor
     releases its parent's lock (with `filelock` 4; with version 3 it held it).
-
-    Parameters
-    ----------
-    path
-        The lock file; its folder must exist.
 
     Raises
     ------

@@ -137,21 +137,9 @@ def _export_encoded(
 
 
 class GraphBuilder:
-    """Collects the nodes and constants of a graph.
+    """Collects the nodes and constants (initializers) of a graph.
 
-    Parameters
-    ----------
-    prefix
-        What the names of nodes and constants begin with, to keep parts of a graph apart.
-
-    Attributes
-    ----------
-    prefix
-        As given.
-    nodes : list of onnx.NodeProto
-        In the order in which they are computed.
-    constants : list of onnx.TensorProto
-        The graph's initializers.
+    The names of nodes and constants begin with the prefix, to keep parts of a graph apart.
     """
 
     def __init__(self, prefix: str = "") -> None:
@@ -207,15 +195,7 @@ class GraphBuilder:
             )
 
     def add_classes(self, classes: Array, logits: str, label: str, probabilities: str) -> int:
-        """Compute the label and the probabilities from logits; return the label's tensor type.
-
-        Parameters
-        ----------
-        classes : array of shape (n_outputs,)
-            The label of each output.
-        logits, label, probabilities
-            Their names in the graph.
-        """
+        """Compute the label and the probabilities from logits; return the label's tensor type."""
         labels = self.add_constant(f"{self.prefix}classes", _as_tensor(classes))
         self.add("Softmax", [logits], probabilities, axis=-1)
         # By default ArgMax takes the first of equal values, as the network does.

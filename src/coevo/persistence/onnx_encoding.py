@@ -16,17 +16,7 @@ from coevo.persistence.onnx import GraphBuilder
 
 
 def add_matrix_encoding(builder: GraphBuilder, encoding: Encoding, source: str) -> str:
-    """Encode numeric columns; return the name of the network's inputs.
-
-    Parameters
-    ----------
-    builder
-        The graph.
-    encoding
-        Must have numeric columns only.
-    source
-        Name of the columns, float64 of shape (n_instances, n_columns).
-    """
+    """Encode a matrix of numeric columns, float64; return the name of the network's inputs."""
     if encoding.categories:
         raise ValueError("categorical columns are inputs of their own and cannot share a matrix")
     medians = list(encoding.medians.values())
@@ -51,14 +41,7 @@ def add_columns(
 ) -> str:
     """Declare an input for each column and encode it; return the name of the network's inputs.
 
-    Parameters
-    ----------
-    builder
-        The graph.
-    encoding
-        How columns become inputs.
-    computed
-        The names in the graph of numeric columns that the graph computes itself.
+    `computed` has the names in the graph of numeric columns that the graph computes itself.
     """
     number, text = builder.tensor_type(np.float64), builder.tensor_type(object)
     # Names in the graph contain a colon and a number, to differ from the names of columns.

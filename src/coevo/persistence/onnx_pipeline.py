@@ -25,15 +25,8 @@ def export_pipeline(pipeline: Any, path: StrPath | None = None) -> onnx.ModelPro
     """Return a fitted pipeline as an ONNX model.
 
     The graph's input is `input`, float32 of shape (n_instances, n_features). A classifier's outputs
-    are `label` and `probabilities`, a regressor's is `output`, as in `coevo.persistence.onnx`.
-
-    Parameters
-    ----------
-    pipeline
-        A `sklearn.pipeline.Pipeline`, or another estimator that skl2onnx can convert, with one of
-        coevo's estimators inside.
-    path
-        The file, usually ending in .onnx.
+    are `label` and `probabilities`, a regressor's is `output`, as in `coevo.persistence.onnx`. The
+    pipeline may also be another estimator that skl2onnx can convert, with one of coevo's inside.
     """
     skl2onnx = _import_skl2onnx()
     _register_estimators(pipeline)

@@ -10,13 +10,7 @@ from coevo.runtime.progress import Progress, format_seconds
 
 
 class SearchProgress(Hook):
-    """Shows evaluations, generation, best fitness, speed and the time left.
-
-    Parameters
-    ----------
-    progress
-        The display, with a total of 1.
-    """
+    """Shows evaluations, generation, best fitness, speed and the time left; the total must be 1."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
