@@ -100,10 +100,10 @@ def test_two_rounds_without_gain_are_rest(begin, best, rests):
     rounds, _ = begin(n_tries=1)
     generation = 0
     for fitness in best:
-        assert not rounds.is_at_rest
+        assert not rounds.stagnates
         generation += rounds.length
         rounds.end_try(fitness, fitness, best[0], at(generation))
-    assert rounds.is_at_rest == rests
+    assert rounds.stagnates == rests
 
 
 def test_a_try_that_overflowed_is_not_kept(begin):

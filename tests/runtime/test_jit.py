@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from coevo.runtime.jit import chosen_by_type, compilations, compiled, compiled_with, watching
+from coevo.runtime.jit import Choice, compilations, compiled, compiled_with, watching
 
 
 class Length(NamedTuple):
@@ -30,7 +30,7 @@ def measure_area(area, into):
     into[0] = area.width * area.height
 
 
-measure = chosen_by_type({Length: measure_length, Area: measure_area})
+measure = Choice({Length: measure_length, Area: measure_area})
 
 
 @compiled_with("reassoc")

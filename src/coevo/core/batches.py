@@ -25,8 +25,6 @@ class Batches:
         Number of batches; their sizes differ by one at most.
     reshuffles
         Whether a new partition is drawn whenever every batch has been visited.
-    position
-        The next batch.
     next_size
         The size of batches from the next partition on; None to keep their number.
     """

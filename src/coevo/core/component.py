@@ -62,18 +62,9 @@ class Component:
 def find_component(
     argument: str, given: Any, known: Mapping[str, Callable[..., Component]], kind: type[Component]
 ) -> Component:
-    """Return the component that a name, a text or an object stands for.
+    """Return the component that is given, as an object of the class `kind` or as a text.
 
-    Parameters
-    ----------
-    argument
-        Name of the setting, for messages.
-    given
-        A name of `known`, a text such as "shade(memory_size=10)", or an object.
-    known
-        Components by name.
-    kind
-        The class of accepted objects.
+    A text is a name of `known`, or a name with settings such as "shade(memory_size=10)".
     """
     if isinstance(given, kind):
         return given

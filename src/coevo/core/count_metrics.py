@@ -40,19 +40,11 @@ class CountMetric(Metric):
         """Return the metric, (...), of counts of shape (..., true classes, predicted classes)."""
 
     def find_prices(self, counts: Array) -> Array:
-        """Return the derivative of the metric by the number of instances in each cell.
+        """Return the derivative of the metric by the number of instances in each cell: (C, C).
 
         A constant may be added to each row: predictions change, true classes do not, so only
         differences within a row matter. Here it is found by finite differences; the metrics of
         this module have formulas.
-
-        Parameters
-        ----------
-        counts : array of shape (true classes, predicted classes)
-
-        Returns
-        -------
-        float64 array of the same shape
         """
         step = counts.sum() * 1e-6
         prices = np.empty(counts.shape)

@@ -173,17 +173,7 @@ def resolve_smoothing(
 ) -> Smoothing:
     """Return a smoothing strategy with every "auto" replaced by what it stands for.
 
-    Parameters
-    ----------
-    strategy
-        What is given is kept.
-    metric
-        The fitness.
-    activation, hidden_layer_sizes, n_inputs
-        Of the network.
-    n_generations
-        How many generations the budget has, infinity if only seconds are limited, None if there is
-        no budget.
+    `n_generations` is the budget: infinity if only seconds are limited, None if there is none.
     """
     output_width = 0.5 if metric.is_graded else 1.0
     hidden_width = 1.0 if activation == "sign" else output_width

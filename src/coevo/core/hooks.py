@@ -15,19 +15,10 @@ from coevo.core.state import SearchState
 
 @dataclass(frozen=True)
 class Run:
-    """A run that is about to begin.
+    """A run that is about to begin, with every "auto" resolved.
 
-    Parameters
-    ----------
-    settings
-        Nothing is "auto".
-    engine
-        Name of the engine.
-    evaluator
-        The engine.
-    arguments, arrays
-        All that the result depends on, by the names a user knows: arguments as plain values, and
-        arrays.
+    `arguments` (plain values) and `arrays` are all that the result depends on, by the names a user
+    knows.
     """
 
     settings: Settings

@@ -23,20 +23,8 @@ Callback = Callable[[Any], bool | None]
 class SearchLoop(ABC):
     """A search that goes generation by generation; subclasses say what a generation is.
 
-    Iterate over it to go one generation at a time, or `run` it to the end.
-
-    Parameters
-    ----------
-    evaluator
-        Measures fitness.
-    decomposition
-        The genes of each subpopulation.
-    settings
-        Components are objects, nothing is "auto".
-    state
-        All that changes.
-    callbacks
-        Called with the search after each generation.
+    Iterate over it to go one generation at a time, or `run` it to the end. In its settings, nothing
+    is "auto".
     """
 
     def __init__(

@@ -79,10 +79,6 @@ def draw_parents(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
-    mutation
-        The kinds of parents.
     fitness : array of shape (k, NP)
         Fitness of a block of subpopulations; the best individual is the first of the fittest.
     targets
@@ -182,19 +178,13 @@ def make_trials(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
     subpopulations : array of shape (k, NP, genes)
     targets
         The individuals to make trials for.
     parents : integer array of shape (k, len(targets), n_parents)
         As `draw_parents` gives them.
-    mutation
-        How the parents make the mutant.
     scale_factor : one number, or array of shape (k, len(targets))
         The paper's F.
-    crossover
-        One of `CROSSOVERS`.
     crossover_rate : one number, or array of shape (k, len(targets))
         The paper's CR.
     donors : array of shape (k, n, genes), optional

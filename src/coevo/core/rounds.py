@@ -11,8 +11,8 @@ start, with twice and with half the weight decay of the round before, and the tr
 better is kept, with its decay. Without a validation set of its own there is one try, with the decay
 as it was set.
 
-The search has come to rest when two rounds, three quarters of all moves, have gained at most a
-hundredth of what was left to gain.
+The search stagnates when two rounds, three quarters of all moves, have gained at most a hundredth
+of what was left to gain.
 """
 
 from __future__ import annotations
@@ -58,8 +58,6 @@ class Rounds:
         As `begin` returns it; changed in place.
     arrays
         What a search changes by its moves: copied, and put back for another try.
-    limits
-        The budget.
     n_tries
         2 to try two weight decays in each round, 1 for none.
     """
@@ -78,7 +76,7 @@ class Rounds:
         starts = {f"start_{k}": array.copy() for k, array in enumerate(arrays)}
         others = {f"other_{k}": np.zeros_like(array) for k, array in enumerate(arrays)}
         return {
-            "round": np.zeros(4, dtype=np.int64),  # number, try, is the last, has come to rest
+            "round": np.zeros(4, dtype=np.int64),  # number, try, is the last, stagnates
             "began": np.array(now, dtype=float),  # of this try
             "limits": np.array(limits, dtype=float),
             "decay": np.array([decay]),  # of the round before
@@ -104,8 +102,8 @@ class Rounds:
         return bool(self._memory["round"][2])
 
     @property
-    def is_at_rest(self) -> bool:
-        """Whether further rounds would gain next to nothing."""
+    def stagnates(self) -> bool:
+        """Whether the last two rounds have gained too little to go on."""
         return bool(self._memory["round"][3])
 
     @property
@@ -152,8 +150,6 @@ class Rounds:
             Validation fitness at the end of this try.
         best_fitness, first_fitness
             The best there has been, and that of the first network.
-        now
-            What has been spent.
         """
         memory = self._memory
         span = np.array(now, dtype=float) - memory["began"]

@@ -116,21 +116,11 @@ def _find_largest(numbers):
 
 @compiled
 def select(offspring, rule, outcome, k, measured):
-    """Lines 30 to 40 of Algorithm 1 for the k-th subpopulation.
+    """Lines 30 to 40 of Algorithm 1 for the k-th subpopulation; `outcome` is changed in place.
 
     A trial replaces its target if its adjusted fitness Ft′ = inherited + measured is larger, or
     equal if ties are accepted. The fitness of a target that is not measured is what it inherited.
-
-    Parameters
-    ----------
-    offspring : Offspring
-    rule : Rule
-    outcome : Outcome
-        Changed in place.
-    k
-        Which of their subpopulations.
-    measured : array of shape (n_candidates,)
-        Fitness of the candidates.
+    `measured`, (n_candidates,), is the fitness of the candidates.
 
     Returns
     -------

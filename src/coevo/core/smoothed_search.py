@@ -52,16 +52,10 @@ class SmoothedSearch(SearchLoop):
 
     Parameters
     ----------
-    evaluator
-        Finds directions.
-    decomposition
-        The neurons.
     settings
         The strategy is a `Smoothing`; nothing is "auto".
     state
         The means, drawn by `draw_means` or taken over from a checkpoint.
-    callbacks
-        Called with the search after each generation.
     initial_network : array of shape (n_genes,), optional
         A network to begin with in place of the means drawn.
     """
@@ -241,7 +235,7 @@ class SmoothedSearch(SearchLoop):
     def _is_over(self) -> bool:
         if super()._is_over():
             return True
-        if self._rounds is not None and self._rounds.is_at_rest:
+        if self._rounds is not None and self._rounds.stagnates:
             self.stop_reason = StopReason.STAGNATION
         return self.stop_reason is not None
 
@@ -321,14 +315,7 @@ def draw_means(
 ) -> SearchState:
     """Draw batches and means, in this order: weights uniform within their range, biases 0.
 
-    Parameters
-    ----------
-    settings
-        The seed and the range of the weights; ranges are over standardised inputs.
-    decomposition
-        The neurons.
-    evaluator
-        Knows the number of training instances and the size of their inputs.
+    Ranges are over standardised inputs.
     """
     assert isinstance(settings.strategy, Smoothing)
     rng = np.random.Generator(np.random.SFC64(settings.seed))
@@ -349,7 +336,7 @@ def draw_means(
 
 
 def _find_unit(metric: object) -> float:
-    """Return the size of a metric's figures, so that the decay of weights need not know it."""
+    """Return the unit of a metric; directions are divided by it, which keeps decay independent."""
     if isinstance(metric, Profit):
         return float(np.ptp(metric.matrix)) or 1.0
     if isinstance(metric, ClippedMargin):

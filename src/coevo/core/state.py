@@ -86,17 +86,6 @@ def draw_state(
 ) -> tuple[SearchState, Decomposition]:
     """Draw batches, random groups if these are wanted, and individuals (line 2), in this order.
 
-    Parameters
-    ----------
-    settings
-        The seed, NP and the initial range of the weights.
-    decomposition
-        The genes of each subpopulation.
-    evaluator
-        Has the number of training instances and the size of their inputs.
-    initial_network : array of shape (n_genes,), optional
-        A network to begin around; see `Search`.
-
     Returns
     -------
     the state, and the decomposition, with its random groups drawn

@@ -48,17 +48,7 @@ class StagedCandidates:
     def stage(
         self, subpopulations: range, candidates: Sequence[Array], group: Group, context: Context
     ) -> None:
-        """Take over candidates; nothing is multiplied yet.
-
-        Parameters
-        ----------
-        subpopulations, candidates
-            As for `Evaluator.stage`.
-        group
-            The genes of the first subpopulation.
-        context
-            The global solution on the batch.
-        """
+        """Take over candidates, and the group of their first subpopulation; multiply nothing."""
         self.subpopulations, self._candidates, self._context = subpopulations, candidates, context
         self.held = range(0)
         self._group = group

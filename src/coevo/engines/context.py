@@ -39,8 +39,6 @@ class Context:
 
     Parameters
     ----------
-    architecture
-        The network's.
     global_solution : array of shape (n_genes,)
         Changed in place by `replace`.
     inputs : array of shape (n_instances, n_inputs)

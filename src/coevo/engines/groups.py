@@ -57,11 +57,6 @@ class Group:
 class NeuronGroups:
     """The groups of a decomposition, if each lies within one neuron.
 
-    Parameters
-    ----------
-    architecture, decomposition
-        The network and its groups.
-
     Attributes
     ----------
     are_within_neurons

@@ -32,15 +32,7 @@ def find_open_share(layer: OpenLayer, neurons: range) -> float:
 
 @dataclass(frozen=True)
 class OpenSweep:
-    """A last hidden layer whose neurons have few open instances.
-
-    Parameters
-    ----------
-    layer
-        The layer, moved along.
-    share
-        The share of the instances that are open to a neuron.
-    """
+    """A last hidden layer whose neurons have few open instances: a small `share` of all."""
 
     layer: OpenLayer
     share: float

@@ -172,16 +172,12 @@ def activation_function(name: str, dtype: Any) -> Callable[..., Array]:
 def share_out_blocks(
     work: Callable[[slice], None], n_networks: int, size: int, held: int | None = None
 ) -> None:
-    """Call `work` for blocks of networks whose activations fit in the cache, on all cores.
+    """Call `work` for slices of networks whose activations fit in the cache, on all cores.
 
     A network goes to one core, not a product to all: the products of one network are small.
 
     Parameters
     ----------
-    work
-        Does the networks of a slice.
-    n_networks
-        How many there are.
     size
         Activations of a network's widest layer.
     held

@@ -30,12 +30,9 @@ class Replacements:
         self._made.append((genes, individual.copy()))
 
     def validate(self, validate: Callable[[Array], Array]) -> Array:
-        """Return the fitness after each replacement since the last call, some networks at a time.
+        """Return the fitness after each replacement since the last call.
 
-        Parameters
-        ----------
-        validate
-            Measures networks (m, n_genes) on the validation set.
+        `validate` measures networks (m, n_genes), as many at a time as memory allows.
         """
         made, self._made = self._made, []
         step = max(1, _MOST_GENES // self._network.size)

@@ -130,7 +130,7 @@ class SmoothedEvaluator(BatchedEvaluator):
     def _find_slopes(self, run: _Pass, part: slice, widths: Array) -> list[Array]:
         """Return the slopes of each layer's neurons: arrays of shape (H, B)."""
         fitness = self._find_fitness(part)
-        slopes = [np.empty_like(sums) for sums in run.pre_activations]
+        slopes = [np.empty_like(pre_activations) for pre_activations in run.pre_activations]
         pieces = [
             (layer, first, last)
             for layer in reversed(range(len(slopes)))
@@ -225,23 +225,5 @@ class SmoothedEvaluator(BatchedEvaluator):
 
 def _multiply(left: Array, right: Array, out: Array | None = None) -> Array:
     """Return the product (m, n) of (m, k) and (k, n), cut along its longer side if it is large."""
-    n_rows, n_columns = len(left), right.shape[1]
-    if out is None:
-        out = np.empty((n_rows, n_columns), dtype=right.dtype)
-    n_pieces = max(1, min(_PIECES, left.size * n_columns // _PRODUCT))
-    if n_pieces == 1:
-        np.matmul(left, right, out=out)
-        return out
-    longer = max(n_rows, n_columns)
-    ends = [piece * longer // n_pieces for piece in range(n_pieces + 1)]
-
-    def work(start: int, stop: int) -> None:
-        for piece in range(start, stop):
-            some = slice(ends[piece], ends[piece + 1])
-            if n_rows > n_columns:
-                np.matmul(left[some], right, out=out[some])
-            else:
-                np.matmul(left, right[:, some], out=out[:, some])
-
-    threads.share_out(work, n_pieces, grain=1)
-    return out
+    n_pieces = max(1, min(_PIECES, left.size * right.shape[1] // _PRODUCT))
+    return threads.multiply(left, right, out, n_pieces)

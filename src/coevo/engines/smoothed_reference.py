@@ -1,7 +1,7 @@
 """The direction of the smoothed fitness by its definition, slow and obvious.
 
-For each neuron and instance: run what lies above the neuron with its pre-activation moved up and
-down, ask the metric about that one instance, and divide the difference by twice the width. The fast
+For each neuron and instance: run the layers above with the neuron's pre-activation moved up and
+down, apply the metric to that one instance, and divide the difference by twice the width. The fast
 engine is tested against this one.
 """
 

@@ -25,8 +25,6 @@ class TwoMetricEvaluator:
         Measures what is maximised.
     validation
         Measures what the best network is chosen by.
-    decomposition
-        Which genes each subpopulation owns.
     """
 
     def __init__(

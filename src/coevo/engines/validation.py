@@ -28,15 +28,6 @@ class Validator:
     It has the global solution of the last validation, with its activations. If groups are whole
     neurons, these are kept from one generation to the next: every replacement computes a neuron's
     anew. Smaller groups shift them, and rounding would pile up.
-
-    Parameters
-    ----------
-    architecture, groups
-        The network and its subpopulations.
-    metric
-        The fitness.
-    data
-        The validation set.
     """
 
     def __init__(

@@ -28,18 +28,7 @@ class Kernel:
     compiled separately for the two. The machine code for Python is cached on disk beside the
     package or, if that is read-only, in the user's cache folder. If neither can be written, each
     process compiles for itself. Kernels release the GIL, and divide by zero as NumPy does.
-
-    Parameters
-    ----------
-    function
-        The loop.
-    liberties
-        LLVM's fast-math flags.
-
-    Attributes
-    ----------
-    py_func
-        The undecorated function.
+    `liberties` are LLVM's fast-math flags; `py_func` is the undecorated function.
     """
 
     def __init__(self, function: Callable[..., Any], liberties: tuple[str, ...] = ()) -> None:
@@ -78,12 +67,8 @@ class Kernel:
 class Choice:
     """Calls the kernel for the type of the first argument.
 
-    A kernel that calls it contains only the chosen kernel, so no other is compiled.
-
-    Parameters
-    ----------
-    kernels
-        Kernels by type: that of a named tuple, or of a NumPy scalar.
+    A kernel that calls it contains only the chosen kernel, so no other is compiled. The type is
+    that of a named tuple, or of a NumPy scalar.
     """
 
     def __init__(self, kernels: Mapping[type, Callable[..., Any]]) -> None:
@@ -124,11 +109,6 @@ def compiled_with(*liberties: str) -> Callable[[Callable[..., Any]], Kernel]:
         SIMD reductions need).
     """
     return lambda function: Kernel(function, liberties)
-
-
-def chosen_by_type(kernels: Mapping[type, Callable[..., Any]]) -> Choice:
-    """Return a function that calls the kernel for the type of its first argument."""
-    return Choice(kernels)
 
 
 def cache_folder(kernel: Kernel) -> Path | None:

@@ -147,8 +147,6 @@ def share_out(work: Callable[[int, int], object], n_items: int, grain: int) -> N
     work
         Must be thread-safe and independent of order. Results must not depend on where ranges end,
         because that depends on the number of threads.
-    n_items
-        Number of items.
     grain
         Smallest size of a range.
     """
@@ -198,28 +196,34 @@ def begin(work: Callable[[], Outcome], size: int) -> Callable[[], Outcome]:
     return _hand_over(work).result
 
 
-def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
+def multiply(
+    left: Array, right: Array, out: Array | None = None, n_pieces: int | None = None
+) -> Array:
     """Return the matrix product (m, n) of (m, k) and (k, n), distributed along its longer side.
 
     Each thread rearranges the whole of the other factor, which therefore should be the smaller one.
-    The result is bit-identical for any number of threads.
+    The number of pieces follows from the sizes if it is not given. The result is bit-identical for
+    any number of threads.
     """
     n_rows, n_columns = len(left), right.shape[1]
     if out is None:
         out = np.empty((n_rows, n_columns), dtype=right.dtype)
+    cuts_rows = n_rows >= n_columns
+    longer = max(n_rows, n_columns)
+    if n_pieces is None:
+        whole = right if cuts_rows else left
+        n_pieces = _count_pieces(longer, max(_LEAST_SIDE, LARGE_PRODUCT // max(1, whole.size)))
+    if n_pieces == 1:
+        np.matmul(left, right, out=out)
+        return out
 
-    def work_rows(start: int, stop: int) -> None:
-        np.matmul(left[start:stop], right, out=out[start:stop])
+    def work(start: int, stop: int) -> None:
+        if cuts_rows:
+            np.matmul(left[start:stop], right, out=out[start:stop])
+        else:
+            np.matmul(left, right[:, start:stop], out=out[:, start:stop])
 
-    def work_columns(start: int, stop: int) -> None:
-        np.matmul(left, right[:, start:stop], out=out[:, start:stop])
-
-    if n_rows >= n_columns:
-        grain = max(_LEAST_SIDE, LARGE_PRODUCT // max(1, right.size))
-        share_ranges(work_rows, cut(range(n_rows), grain))
-    else:
-        grain = max(_LEAST_SIDE, LARGE_PRODUCT // max(1, left.size))
-        share_ranges(work_columns, cut(range(n_columns), grain))
+    share_ranges(work, _cut_evenly(range(longer), n_pieces))
     return out
 
 
@@ -266,7 +270,11 @@ def cut(items: range, grain: int) -> list[range]:
     The cuts do not depend on the number of threads, because the rounding of a product in BLAS
     depends on its shape, and results must be the same for any number of threads.
     """
-    return _cut_evenly(items, max(1, len(items) // max(1, grain)))
+    return _cut_evenly(items, _count_pieces(len(items), grain))
+
+
+def _count_pieces(n_items: int, grain: int) -> int:
+    return max(1, n_items // max(1, grain))
 
 
 def _cut_evenly(items: range, n_parts: int) -> list[range]:

@@ -1,8 +1,8 @@
-"""Exponential, logarithm, tanh and its inverse that compilers can turn into vector instructions.
+"""Exponential, logarithm, tanh and its inverse that compilers can turn into SIMD instructions.
 
-The library's own are calls, one number at a time. In float32 these here are sums of products, good
+Those of the C library are calls, one number at a time. In float32 these here are polynomials, exact
 to about two units in the last place, and a loop around them handles eight numbers at once. In
-float64, where engines are held to the reference bit for bit, the library's are used.
+float64, where engines must agree with the reference bit for bit, the C library's are used.
 
 With x = n ln 2 + r and |r| ≤ ln 2 / 2, exp(x) = 2ⁿ exp(r): the polynomial p(r) ≈ exp(r) − 1 is a
 least-squares fit, and 2ⁿ is written straight into the bits of a float32.
@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from coevo.runtime.jit import chosen_by_type, compiled, compiled_with
+from coevo.runtime.jit import Choice, compiled, compiled_with
 
 _REAL = np.float32
 _LOG2_E = _REAL(1 / math.log(2))
@@ -94,14 +94,14 @@ def _artanh64(x):
     return math.atanh(x)
 
 
-exp = chosen_by_type({np.float32: _exp32, np.float64: _exp64})
+exp = Choice({np.float32: _exp32, np.float64: _exp64})
 """e to the x, for an x of at most 80; in float32 it never falls below 1e-38."""
 
-tanh = chosen_by_type({np.float32: _tanh32, np.float64: _tanh64})
+tanh = Choice({np.float32: _tanh32, np.float64: _tanh64})
 """The hyperbolic tangent."""
 
-log = chosen_by_type({np.float32: _log32, np.float64: _log64})
+log = Choice({np.float32: _log32, np.float64: _log64})
 """The natural logarithm of a positive normal number."""
 
-artanh = chosen_by_type({np.float32: _artanh32, np.float64: _artanh64})
+artanh = Choice({np.float32: _artanh32, np.float64: _artanh64})
 """The inverse of tanh, for an x between −1 and 1, both excluded."""

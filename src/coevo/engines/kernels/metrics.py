@@ -22,7 +22,7 @@ from coevo.engines.kernels.intervals import (
     measure_inside,
 )
 from coevo.engines.kernels.layers import move_outputs
-from coevo.runtime.jit import chosen_by_type, compiled, compiled_with, fill
+from coevo.runtime.jit import Choice, compiled, compiled_with, fill
 
 _FAR = 40.0  # logits may move so far before exp of them needs another level
 _LINE = 16  # float32 in a line of the cache
@@ -367,7 +367,7 @@ def _find_label_entropy(metric, logits, stay, shift, scratch):
 
 # ---------------------------------------------------------------------------- candidates, outputs
 
-measure_candidates = chosen_by_type(
+measure_candidates = Choice(
     {
         AccuracyOn: _measure_accuracy,
         CrossEntropyOn: measure_cross_entropy,
@@ -378,7 +378,7 @@ measure_candidates = chosen_by_type(
 )
 """Measure the candidates of one neuron: (metric, candidates, measured (m,), written)."""
 
-_find_fitness = chosen_by_type(
+_find_fitness = Choice(
     {
         AccuracyOn: _find_accuracy,
         CrossEntropyOn: _find_cross_entropy,

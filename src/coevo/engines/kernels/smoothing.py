@@ -19,7 +19,7 @@ from coevo.engines.kernels.activations import activate
 from coevo.engines.kernels.classes import choose_first, choose_larger
 from coevo.engines.kernels.functions import exp, log
 from coevo.engines.kernels.metrics import CrossEntropyOn, ErrorOn, LabelEntropyOn, MarginOn
-from coevo.runtime.jit import chosen_by_type, compiled, compiled_with
+from coevo.runtime.jit import Choice, compiled, compiled_with
 
 _FAR = 40.0  # outputs may move so far before exp of them needs another level
 _WIDE = 4.0
@@ -97,7 +97,7 @@ def _prepare_nothing(fitness, outputs, j, slopes, shift, scratch):
     pass
 
 
-prepare = chosen_by_type(
+prepare = Choice(
     {
         CrossEntropyOn: _prepare_classes,
         MarginOn: _prepare_classes,
@@ -219,7 +219,7 @@ def _value_labels(fitness, outputs, j, slopes, shift, scratch, values):
         _add_log_sigmoid(outputs[c, j], slopes[c], shift, fitness.targets[c], share, values)
 
 
-find_values = chosen_by_type(
+find_values = Choice(
     {
         CrossEntropyOn: _value_cross_entropy,
         MarginOn: _value_margins,
@@ -318,7 +318,7 @@ def _find_slopes_of_logits(fitness, outputs, width, slopes):
             slope[k] = real(fitness.weights[k]) * (gain - slope[k]) * half
 
 
-find_slopes_of_outputs = chosen_by_type(
+find_slopes_of_outputs = Choice(
     {
         CrossEntropyOn: _find_slopes_of_logits,
         MarginOn: _find_slopes_of_any_outputs,
