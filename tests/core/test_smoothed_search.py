@@ -320,7 +320,7 @@ def test_an_engine_without_directions_is_refused(begin, rings):
 
 
 def test_a_function_as_fitness_is_refused(rings):
-    with pytest.raises(ValueError, match=r"function does not say; it serves accuracy.*rand/1"):
+    with pytest.raises(ValueError, match=r"function is neither; it serves accuracy.*rand/1"):
         evolve(*rings, strategy="smoothing", fitness=lambda y, p: (y == p).mean())
 
 

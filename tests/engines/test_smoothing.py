@@ -169,7 +169,7 @@ def test_a_metric_that_is_not_served_is_named(rng, metric):
     architecture = Architecture(2, (), 3)
     data = Data(rng.normal(size=(6, 2)), rng.integers(3, size=6))
     parts = (architecture, decompose("neuron", architecture), metric, data, data)
-    message = rf"{metric.name} does not say; it serves accuracy, .*rand/1"
+    message = rf"{metric.name} is neither; it serves accuracy, .*rand/1"
     with pytest.raises(ValueError, match=message):
         SmoothedEvaluator(*parts)
     slow = SmoothedReference(*parts)

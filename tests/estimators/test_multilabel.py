@@ -132,7 +132,7 @@ def test_smoothing_serves_labels(data):
     quick = QUICK | {"strategy": "smoothing", "max_evaluations": 50_000}
     classifier = CoevoClassifier(**quick).fit(X, y)
     assert hamming_loss(y, classifier.predict(X)) < 0.2
-    with pytest.raises(ValueError, match="roc_auc does not say; it serves accuracy"):
+    with pytest.raises(ValueError, match="roc_auc is neither; it serves accuracy"):
         CoevoClassifier(**quick, fitness="roc_auc").fit(X, y)
 
 

@@ -1,11 +1,14 @@
-"""A fit, a stream, `evolve` and `coevo train` take each step of preparing a search once."""
+"""A fit, a stream, `evolve`, a study and `coevo train` each prepare a search once."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from coevo import CoevoClassifier, Settings, evolve
+from coevo.study.plan import read_plan
+from coevo.study.worker import perform
 from coevo.tabular.job import Job
 from coevo.tabular.training import train
 from coevo.training import problem as problems
@@ -80,6 +83,23 @@ def test_warm_start(steps, data, strategy):
     steps.clear()
     classifier.fit(*data)
     check(steps, GIVEN_AND_RESOLVED + 1)  # and those with a budget that is granted once more
+
+
+def test_stream(steps, data, strategy):
+    classifier = CoevoClassifier((3,), strategy=strategy, random_state=1)
+    steps.clear()
+    classifier.partial_fit(*data, classes=[0, 1])
+    check(steps, GIVEN_AND_RESOLVED + 1)  # and those for one batch
+    steps.clear()
+    classifier.partial_fit(*data)
+    check(steps, GIVEN_AND_RESOLVED + 2)  # and those with a budget that is granted once more
+
+
+def test_run_of_a_study(steps):
+    run = read_plan("quick").runs[0]
+    steps.clear()
+    perform(replace(run, settings={**run.settings, "max_evaluations": 300}))
+    check(steps, GIVEN_AND_RESOLVED)
 
 
 def test_coevo_train(steps, data, strategy, tmp_path):

@@ -86,7 +86,7 @@ def test_python_calls_the_kernel_for_the_type():
         measure("something else", into)
 
 
-def test_a_kernel_with_liberties_has_the_same_bits_whoever_calls_it(values):
+def test_a_kernel_with_fast_math_has_the_same_bits_whoever_calls_it(values):
     assert add_up_and_measure(values, Length(0.0), np.zeros(1)) == add_up(values)
 
 

@@ -2,7 +2,7 @@
 
 A command's module is imported when the command is asked for, so that help, version and typing
 errors answer at once. Commands raise errors in plain words; this module turns them into one line on
-stderr and an exit code: 2 for what the user can mend, 1 for what should not have happened.
+stderr and an exit code: 2 for errors of the user, 1 for unexpected ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COMMANDS = {
 
 # What typer raises for wrong options; which module keeps its parent class depends on the version.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-_USERS_TO_MEND = (ValueError, TypeError, OSError, ImportError, MemoryError)
+_USER_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
 class Group(TyperGroup):
@@ -107,7 +107,7 @@ def _without_values(parameters: Any) -> Any:
 
 
 def _report(error: BaseException, is_debugged: bool) -> int:
-    """Say what went wrong and return the exit code."""
+    """Print the error as one line and return the exit code."""
     cause = error.__cause__ or error.__context__
     if isinstance(error, typer.Abort) and isinstance(cause, EOFError):
         error = cause  # typer takes any EOFError for the end of the user's input
@@ -115,7 +115,7 @@ def _report(error: BaseException, is_debugged: bool) -> int:
         return _complain("interrupted", code=130)
     if is_debugged:
         raise error
-    if isinstance(error, _USERS_TO_MEND) or _is_checkpoint_in_use(error):
+    if isinstance(error, _USER_ERRORS) or _is_checkpoint_in_use(error):
         return _complain(str(error) or type(error).__name__)
     message = f"unexpected {type(error).__name__}: {error}"
     return _complain(message, "--debug shows where", code=1)

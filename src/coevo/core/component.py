@@ -33,7 +33,7 @@ class Component:
     name: ClassVar[str]
     """Its name in files, on the command line and in a search's state."""
     in_name: ClassVar[tuple[str, ...]] = ()
-    """Settings that the name tells."""
+    """Settings that are part of the name."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name; `deep` is there for scikit-learn."""

@@ -184,7 +184,7 @@ def decompose(decomposition: Given, architecture: Architecture) -> Decomposition
 
     Notes
     -----
-    Random groups are neighbouring genes at first: the search draws them.
+    Random groups are runs of consecutive genes here; `draw_state` draws them.
     """
     given = find_decomposition(decomposition)
     if isinstance(given, RandomGroups):

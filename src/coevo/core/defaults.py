@@ -6,7 +6,6 @@ docs/tuning.md says which data the rules were chosen on, and what else was tried
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cache
 from types import SimpleNamespace
@@ -30,6 +29,7 @@ _EVOLUTIONARY = frozenset({
 _SEARCH_TO_VALIDATION = 10  # instances measured in the search for each one in validation
 _COST_OF_PASS = 1.5  # of an instance in validation, where a candidate's is 1: candidates share work
 _SMOOTHING_PASSES = 3  # that a generation of smoothing makes over its batch, at least
+_STREAM_GENERATIONS = 600  # what the rate on a stream is chosen for: a stream may be short
 
 
 class ProblemSize(NamedTuple):
@@ -43,6 +43,8 @@ class ProblemSize(NamedTuple):
         Validation instances; 0 if the cost of validation does not matter.
     replacement_passes
         Full passes over them that validating after each replacement takes in a generation.
+    is_stream
+        Whether the instances are one batch of a stream, which has no budget.
     """
 
     n_instances: int
@@ -50,6 +52,7 @@ class ProblemSize(NamedTuple):
     n_neurons: int
     n_validation: int = 0
     replacement_passes: int = 1
+    is_stream: bool = False
 
 
 def resolve(
@@ -73,9 +76,11 @@ def resolve(
     """
     fitness = metric or choose_fitness(settings.fitness, task)
     metric = find_metric(fitness)
-    strategy = choose_strategy(settings, metric)
+    strategy = _choose_strategy(settings, metric)
     draft = SimpleNamespace(**{f.name: getattr(settings, f.name) for f in fields(settings)})
     draft.fitness, draft.strategy = fitness, strategy
+    if size is not None and size.is_stream:
+        draft.limited_evaluation = True  # fitness on other batches is inherited
     if draft.max_generations is not None or draft.max_seconds is not None:
         _fill(draft, max_evaluations=None)
     if isinstance(strategy, Smoothing):
@@ -92,7 +97,7 @@ def choose_fitness(fitness: Any, task: str) -> Any:
     return "squared_error" if task == "regression" else "cross_entropy"
 
 
-def choose_strategy(settings: Settings, metric: Metric) -> Any:
+def _choose_strategy(settings: Settings, metric: Metric) -> Any:
     """Return the strategy, or what "auto" stands for with a metric and the other settings."""
     if not is_auto(settings.strategy):
         return settings.strategy
@@ -137,10 +142,12 @@ def _choose_for_smoothing(draft: SimpleNamespace, metric: Metric, size: ProblemS
         max_evaluations=per_generation * round(20_000 + 20 * n_batches),
         validate_every=_find_interval(size.n_validation, n_measured),
     )
-    draft.strategy = resolve_smoothing(
-        draft.strategy, metric, draft.activation, draft.hidden_layer_sizes, size.n_inputs,
-        _count_generations(draft, per_generation),
-    )  # fmt: skip
+    n_generations = _count_generations(draft, per_generation)
+    if size.is_stream:
+        n_generations = _STREAM_GENERATIONS
+        # Decay is relative to the number of instances, which is unknown.
+        draft.strategy = _fill_strategy(draft.strategy, schedule="root", weight_decay=0.0)
+    draft.strategy = _resolve_smoothing(draft, metric, size.n_inputs, n_generations)
 
 
 def _find_smoothing_batch_size(n_instances: int, metric: Metric) -> int:
@@ -163,35 +170,27 @@ def _count_generations(draft: SimpleNamespace, evaluations_per_generation: int) 
     return float(min(draft.max_generations or math.inf, by_evaluations))
 
 
-def resolve_smoothing(
-    strategy: Smoothing,
-    metric: Metric,
-    activation: str,
-    hidden_layer_sizes: Sequence[int],
-    n_inputs: int,
-    n_generations: float | None,
+def _resolve_smoothing(
+    draft: SimpleNamespace, metric: Metric, n_inputs: int, n_generations: float | None
 ) -> Smoothing:
-    """Return a smoothing strategy with every "auto" replaced by what it stands for.
-
-    `n_generations` is the budget: infinity if only seconds are limited, None if there is none.
-    """
+    """Return the strategy with every "auto" replaced by what it stands for."""
     output_width = 0.5 if metric.is_graded else 1.0
-    hidden_width = 1.0 if activation == "sign" else output_width
+    hidden_width = 1.0 if draft.activation == "sign" else output_width
     fastest = max(0.006, min(0.05, 0.35 / math.sqrt(n_inputs)))
     rate = max(0.006, min(fastest, 12 / (n_generations or math.inf)))
-    rate *= min(1.0, (50 / max([1, *hidden_layer_sizes])) ** (1 / 3))
-    n_hidden = len(hidden_layer_sizes)
-    return fill_auto(
-        strategy,
+    rate *= min(1.0, (50 / max([1, *draft.hidden_layer_sizes])) ** (1 / 3))
+    n_hidden = len(draft.hidden_layer_sizes)
+    return _fill_strategy(
+        draft.strategy,
         width=(hidden_width,) * n_hidden + (output_width,),
         rate=(rate,) * n_hidden + (2 * rate,),
         weight_decay=1 / 8,
-        adapt_decay=is_auto(strategy.weight_decay),
+        adapt_decay=is_auto(draft.strategy.weight_decay),
         schedule="rounds",
     )
 
 
-def fill_auto(strategy: Smoothing, **chosen: Any) -> Smoothing:
+def _fill_strategy(strategy: Smoothing, **chosen: Any) -> Smoothing:
     """Return a strategy with these values in place of "auto"."""
     changes = {name: value for name, value in chosen.items() if is_auto(getattr(strategy, name))}
     return replace(strategy, **changes)

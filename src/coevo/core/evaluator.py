@@ -11,10 +11,10 @@ A generation, as the search drives it::
     evaluate_global_solution()
     validate()                            fitness of X after each replacement since the last call
 
-Staging takes a whole block because all its candidates can meet the block's inputs in one matrix
-product; only selecting and replacing is sequential. Blocks come in order, each after the
-replacements of those before it. `validate` comes last because validation does not feed back into
-the search, so an engine may validate a whole generation at once.
+Staging takes a whole block because one matrix product gives the pre-activations of all its
+candidates; only selecting and replacing is sequential. Blocks come in order, each after the
+replacements of those before it. `validate` comes last because the search does not depend on
+validation, so an engine may validate a whole generation at once.
 
 An engine may offer `sweep`, a fused override of the inner loop; see `FusedEvaluator`.
 """
@@ -145,7 +145,7 @@ class Evaluator(Protocol):
         ...
 
     def recall(self, memory: dict[str, Array], global_solution: Array) -> None:
-        """Go on where the engine that had this memory and this global solution stood."""
+        """Take over what `memory` returned when this was the global solution."""
         ...
 
 
@@ -210,8 +210,8 @@ class BaseEvaluator(ABC):
     Attributes
     ----------
     follows_validation
-        Whether `validate` is going to be called. If not, an engine need not keep up with
-        replacements on the validation set; whoever makes it says so before the first `rebase`.
+        Whether `validate` is going to be called. If not, an engine need not follow replacements on
+        the validation set. Set it before the first `rebase`.
     """
 
     follows_validation: bool = True
@@ -241,7 +241,7 @@ class BaseEvaluator(ABC):
         return self._validation.inputs is not self._training.inputs
 
     def find_input_moments(self) -> tuple[Array, Array]:
-        """Return the moments over at most some thousand instances, at even distances."""
+        """Return the moments over at most some thousand instances, evenly spaced."""
         step = -(-len(self._training) // (2 * _ROWS))
         sample = self._training.inputs[::step]
         n_inputs = sample.shape[1]

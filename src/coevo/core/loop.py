@@ -62,12 +62,12 @@ class SearchLoop(ABC):
 
     @abstractmethod
     def _remeasure(self) -> None:
-        """Measure anew what the instances before decided."""
+        """Measure again what depends on the previous instances."""
 
     def turn_to_new_instances(self) -> None:
-        """Give the search batches of its evaluator's instances, and the best network its fitness.
+        """Draw batches of the evaluator's instances, and measure the best network on them.
 
-        For warm starts and streams: the instances may be others, and the budget is granted anew.
+        For warm starts and streams, in which the instances may differ from those before.
         """
         state = self.state
         state.batches = draw_batches(state.rng, self.settings, self.evaluator.n_instances)
@@ -93,10 +93,10 @@ class SearchLoop(ABC):
         self.stop_reason = None
         if self.state.evaluations == 0:
             self._timed(self._initialise)
-        while not self._is_over():
+        while not self._is_over():  # line 15 of Algorithm 1
             self._timed(self._evolve)
-            answers = [callback(self) for callback in self.callbacks]  # all are told, then asked
-            if any(answers):
+            answers = [callback(self) for callback in self.callbacks]
+            if any(answers):  # all are called, also after one that says stop
                 self.stop_reason = self.stop_reason or StopReason.CALLBACK
             yield self.state.history.latest
 

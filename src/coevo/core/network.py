@@ -42,7 +42,7 @@ they write into `out` if that is given, which may be the pre-activations themsel
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of post-synaptic neurons and where its genes lie in the genotype."""
+    """One layer of post-synaptic neurons and the position of its genes in the genotype."""
 
     n_inputs: int
     n_neurons: int

@@ -1,15 +1,14 @@
-"""Rounds: how long a smoothed search moves fast, and how strongly its weights decay.
+"""Rounds: the rate and the weight decay of a smoothed search, generation by generation.
 
-A network is at its best when the rate of its moves has fallen to 0, and how many moves pay is not
-known beforehand. So the search goes in rounds, each twice as long as the one before; within a round
-the rate falls linearly to 0, and the next one goes on from there. When the budget has no room for
-the next round, what is left of it is the last.
+A network is best when the rate of its moves has fallen to 0, but how many moves it needs is not
+known beforehand. The search therefore goes in rounds, each twice as long as the one before; within
+a round the rate falls linearly to 0, and the next one continues from there. When the budget has no
+room for the next round, the last round takes what is left of it.
 
-Nor is it known how strongly the weights must be drawn towards 0 for a network to be right on
-instances that it was not trained on. Each round but the last is therefore made twice from the same
-start, with twice and with half the weight decay of the round before, and the try that validates
-better is kept, with its decay. Without a validation set of its own there is one try, with the decay
-as it was set.
+The weight decay that generalises best is not known either. Each round but the last is therefore
+made twice from the same start, with twice and with half the weight decay of the round before, and
+the try that validates better is kept, with its decay. Without validation instances of their own
+there is one try, with the decay as it was set.
 
 The search stagnates when two rounds, three quarters of all moves, have gained at most a hundredth
 of what was left to gain.
@@ -50,7 +49,7 @@ class Clock(NamedTuple):
 
 
 class Rounds:
-    """The place in a sequence of rounds; all of it is in memory, which goes into checkpoints.
+    """The position in a sequence of rounds; its memory goes into checkpoints.
 
     Parameters
     ----------

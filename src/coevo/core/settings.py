@@ -102,10 +102,10 @@ class Settings:
         best/1, rand/2, current-to-best/1, current-to-pbest/1; or a `Strategy` object, which also
         says whether replacement is synchronous and ties go to the trial. Or "smoothing", which
         moves each neuron along the slope of its smoothed fitness (`Smoothing`). "auto" is smoothing
-        if the fitness says what each instance adds to it, and rand/1 otherwise, or if a setting is
-        given that only differential evolution has (decomposition, limited_evaluation, decay,
-        population_size, scale_factor, crossover_rate, control, representative, sampling_rounds,
-        extensions).
+        if the fitness is a mean over instances or a function of the confusion matrix; it is rand/1
+        otherwise, or if a setting is given that only differential evolution has (decomposition,
+        limited_evaluation, decay, population_size, scale_factor, crossover_rate, control,
+        representative, sampling_rounds, extensions).
     representative
         What represents a subpopulation in the global solution: its "best" individual, as in the
         paper, or the "mean" of its individuals, which depends less on the luck of a batch. "auto"
@@ -125,14 +125,14 @@ class Settings:
         Further changes to the search, as names with settings ("weight_decay(rate=0.001)",
         "population_reduction(final_size=10)", "batch_growth(final_size=2000)") or objects, your own
         included. "auto" is "revival" for neurons, which draws new individuals when subpopulations
-        have collapsed, and under full evaluation "in_place_fitness", which keeps the search from
-        standing still from the start; () for none.
+        have collapsed, and under full evaluation "in_place_fitness", which measures all individuals
+        in the first global solution; () for none.
     max_evaluations
         End after the first generation with which this many networks have been evaluated for
         fitness, initial sampling included, validation not. None for no limit, here and below.
         "auto" is None if generations or seconds are limited. Otherwise it grows with the problem:
-        20,000 generations and 20 passes over the instances with smoothing, which ends earlier when
-        it no longer pays; 400 generations, at least 200,000 evaluations, with rand/1.
+        20,000 generations and 20 passes over the instances with smoothing, which ends earlier if it
+        stagnates; 400 generations, at least 200,000 evaluations, with rand/1.
     max_generations
         End after this many generations.
     max_seconds

@@ -39,7 +39,7 @@ from coevo.runtime import threads
 from coevo.runtime.jit import clock
 
 _LEAST_DEVIATION = 0.1  # of an input, as a share of the root mean square of all deviations
-_GRAIN = 2**16  # weights worth waking another thread for
+_GRAIN = 2**16  # weights worth another thread
 _SLOWLY = 1000  # generations after which the schedule "root" has taken 1 − √½ off the rate
 
 
@@ -156,7 +156,7 @@ class SmoothedSearch(SearchLoop):
         return 1.0 if is_constant else 1 / math.sqrt(1 + self.state.generation / _SLOWLY)
 
     def _go_through_rounds(self) -> float | None:
-        """End a round whose moves are made; return the validation fitness if it was measured."""
+        """End the try if its moves are made; return the validation fitness if it was measured."""
         rounds, now = self._rounds, self._clock()
         if rounds is None:
             return None

@@ -57,9 +57,9 @@ class Smoothing(Component):
 
     The fitness must be a mean over instances (accuracy, cross_entropy, margin, squared_error,
     absolute_error) or a function of the confusion matrix (profit, balanced_accuracy, f1, f1_macro,
-    matthews), which is taken to first order at the predictions of the batch. Where one class for
-    all is nearly as good as a first network, as with f1, that is where it may stay; differential
-    evolution finds its way out more often.
+    matthews), which is taken to first order at the predictions of the batch. If predicting one
+    class for all instances is nearly as good as the first network, as with f1, the search may stay
+    there; differential evolution escapes more often.
 
     It works on the decomposition "neuron". Settings that belong to differential evolution are not
     used: population_size, scale_factor, crossover_rate, control, decay, representative,
@@ -138,6 +138,7 @@ def check_served(metric: Metric) -> None:
     """Raise if smoothing cannot be used with a metric."""
     if not Smoothing.serves(metric):
         raise ValueError(
-            f'strategy="smoothing" asks how the fitness follows each instance, and {metric.name} '
-            f'does not say; it serves {SERVED}. For any other metric use strategy="rand/1"'
+            'strategy="smoothing" needs a fitness that is a mean over instances or a function of '
+            f"the confusion matrix, and {metric.name} is neither; it serves {SERVED}. For any "
+            'other metric use strategy="rand/1"'
         )

@@ -27,7 +27,7 @@ from coevo.engines.kernels.candidates import Candidates
 from coevo.engines.kernels.classes import fill_confusion_matrices
 from coevo.runtime import threads
 
-_GRAIN = 2**15  # outputs worth waking another thread for
+_GRAIN = 2**15  # outputs worth another thread
 
 COUNTED: tuple[type[Metric], ...] = (Accuracy, BalancedAccuracy, FBeta, Matthews, Profit)
 """The metrics that need the confusion matrix only."""

@@ -209,7 +209,7 @@ class Context:
         return self._run_on(self.matrices[group.layer + 2 :], moved, scratch)
 
     def _run_on(self, matrices: list[Array], values: Array, scratch: Scratch) -> Array:
-        """Run pre-activations that lie in scratch memory, (…, H, B), through further layers."""
+        """Run pre-activations in scratch memory, (…, H, B), through further layers."""
         for depth, matrix in enumerate(matrices, start=1):
             self._activate(values, out=values)
             if self._keeps_ties:

@@ -55,12 +55,12 @@ class Group:
 
 
 class NeuronGroups:
-    """The groups of a decomposition, if each lies within one neuron.
+    """The groups of a decomposition, if each is within one neuron.
 
     Attributes
     ----------
     are_within_neurons
-        Whether every group lies within one neuron. If not, the other attributes are meaningless.
+        Whether every group is within one neuron. If not, the other attributes are meaningless.
     are_neurons
         Whether the groups are the neurons, in the genotype's order.
     layers, neurons : lists of integers, one for each group

@@ -28,17 +28,17 @@ _ROWS = 512  # neurons of the first layers in one product, unless one network ha
 _LEAST_STEP = 64  # instances in one product, unless there are fewer
 _BLOCK = 2**18  # activations of a layer held at once: a megabyte
 _OUTPUTS = 2**22  # outputs held at once, unless one network has more: 16 megabytes
-_GRAIN = 2**16  # activations worth waking another thread for
+_GRAIN = 2**16  # activations worth another thread
 
 
 class Scratch(threading.local):
-    """Arrays that a thread uses again and again; fresh memory costs more than filling it."""
+    """Arrays that a thread reuses, as allocating memory takes longer than filling it."""
 
     def __init__(self) -> None:
         self._buffers: dict[int, Array] = {}
 
     def array(self, key: int, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Return memory of the shape; the same for the same key, whatever was in it."""
+        """Return an uninitialised array of the shape, in the same memory for the same key."""
         size = math.prod(shape)
         buffer = self._buffers.get(key)
         if buffer is None or buffer.size < size or buffer.dtype != dtype:
@@ -111,7 +111,7 @@ class FullPassEvaluator(BaseEvaluator):
         """Run what the first of some last layers sees, (n, B), through matrices (m, H, n + 1).
 
         All networks see the same, so their first layers are one product; it and what follows are
-        done some instances at a time, while they are in the cache. The outputs, (m, C, B), lie in
+        done some instances at a time, while they are in the cache. The outputs, (m, C, B), are in
         scratch memory.
         """
         n_networks, n_neurons, _ = matrices[0].shape

@@ -34,8 +34,8 @@ _INSTANCES = 4096  # handled at once
 _NEURONS = 13  # of the last hidden layer handled at once, unless they are many
 _PIECES = 16  # of a layer or a product, at most
 _BLOCK = 2**18  # activations above the neurons handled at once: a megabyte
-_PRODUCT = 2**22  # multiplications worth waking another thread for
-_GRAIN = 2**16  # outputs worth waking another thread for
+_PRODUCT = 2**22  # multiplications worth another thread
+_GRAIN = 2**16  # outputs worth another thread
 
 
 class _Pass(NamedTuple):

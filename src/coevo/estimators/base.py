@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from coevo._typing import Array, StrPath
 from coevo._validation import check_flag, check_integer, check_name, check_real
 from coevo.core.component import Component
-from coevo.core.defaults import choose_strategy, fill_auto, resolve_smoothing
 from coevo.core.evaluator import Data
 from coevo.core.hooks import Hook, check_callbacks
 from coevo.core.loop import Callback, SearchLoop
@@ -25,7 +24,6 @@ from coevo.core.metrics import Metric
 from coevo.core.network import Architecture, Network
 from coevo.core.responses import Responses
 from coevo.core.settings import COMPONENTS, DTYPES, MOVED, Settings
-from coevo.core.smoothing import Smoothing
 from coevo.core.stopping import StopReason
 from coevo.estimators.callbacks import (
     CallbackSupportMixin,
@@ -49,9 +47,6 @@ from coevo.training.run import run_search
 
 Fitness = str | Metric | Callable[..., Any]
 """What the argument `fitness` may be."""
-
-
-_STREAM_GENERATIONS = 600  # what the rate on a stream is chosen for: a stream may be short
 
 
 class _KeepSearch(Hook):
@@ -226,9 +221,11 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
         if validation is not None:
             fit_state.validation = fit_state.scale(validation, self.dtype)
         training = fit_state.scale(data, self.dtype)
-        problem = self._make_problem(fit_state, training, fit_state.validation or training)
+        problem = self._make_problem(
+            fit_state, training, fit_state.validation or training, is_stream=True
+        )
         seed = self._draw_seed() if previous is None else 0
-        settings = self._for_stream(self._make_settings(len(data), seed), problem)
+        settings = self._for_stream(self._make_settings(len(data), seed), len(data))
         self._run(fit_state, problem, settings, self._check_callbacks())
         state = self._fit_state.ongoing.state
         if fit_state.validation is None:
@@ -326,7 +323,7 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
             arguments["batch_size"] = min(batch_size, n_instances)  # few instances are one batch
         return Settings(**arguments, seed=seed)
 
-    def _for_stream(self, settings: Settings, problem: DataProblem) -> Settings:
+    def _for_stream(self, settings: Settings, n_instances: int) -> Settings:
         """Return settings for `generations_per_batch` generations on one batch."""
         for extension in settings.known_extensions:
             if extension.follows_budget:
@@ -334,21 +331,9 @@ class CoevoEstimator(CallbackSupportMixin, CheckingEstimator):  # type: ignore[m
                     f"the extension {extension.name} follows the budget, and a stream has none: "
                     "leave it out of partial_fit"
                 )
-        metric = problem.find_metric(settings)
-        strategy = choose_strategy(settings, metric)
-        if isinstance(strategy, Smoothing):
-            # A stream has no budget, and no number of instances to weigh the decay against.
-            strategy = fill_auto(strategy, schedule="root", weight_decay=0.0)
-            architecture = problem.architecture(settings)
-            strategy = resolve_smoothing(
-                strategy, metric, architecture.activation, architecture.hidden_layer_sizes,
-                architecture.n_inputs, _STREAM_GENERATIONS,
-            )  # fmt: skip
         return replace(
             settings,
-            strategy=strategy,
-            limited_evaluation=True,
-            batch_size=problem.n_instances,
+            batch_size=n_instances,
             max_generations=self.generations_per_batch,
             max_evaluations=None,
             max_seconds=None,

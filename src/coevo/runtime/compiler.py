@@ -1,4 +1,4 @@
-"""Compiles kernels with Numba, each piece of code once.
+"""Compiles kernels with Numba, each function once.
 
 Numba optimises a function and generates machine code for it, and does both again for each function
 that calls it, as that contains a copy. Here a kernel for other kernels is only translated to LLVM's
@@ -22,41 +22,41 @@ from coevo.runtime.jit import compilations
 from coevo.runtime.kernel_cache import KernelCache
 
 
-def make_entry(function: Callable[..., Any], liberties: tuple[str, ...]) -> Callable[..., Any]:
+def make_entry(function: Callable[..., Any], fast_math: tuple[str, ...]) -> Callable[..., Any]:
     """Return a function for Python to call."""
-    entry: Callable[..., Any] = _decorate(function, liberties)
+    entry: Callable[..., Any] = _decorate(function, fast_math)
     if isinstance(entry, Dispatcher):  # not if the JIT is switched off
         with suppress(RuntimeError):  # Numba found no folder for its cache
             entry._cache = KernelCache(function)  # type: ignore[attr-defined]
     return entry
 
 
-def make_inner(function: Callable[..., Any], liberties: tuple[str, ...]) -> Dispatcher:
+def make_inner(function: Callable[..., Any], fast_math: tuple[str, ...]) -> Dispatcher:
     """Return a function for kernels to call.
 
-    With liberties it is optimised by itself and then inlined, so that all callers get bit-identical
-    results.
+    With fast-math flags it is optimised by itself and then inlined, so that all callers get
+    bit-identical results.
     """
     inner: Dispatcher = _decorate(
-        function, liberties, no_cpython_wrapper=True, pipeline_class=_InnerCompiler,
-        forceinline=bool(liberties),
+        function, fast_math, no_cpython_wrapper=True, pipeline_class=_InnerCompiler,
+        forceinline=bool(fast_math),
     )  # fmt: skip
     return inner
 
 
-def _decorate(function: Callable[..., Any], liberties: tuple[str, ...], **options: Any) -> Any:
+def _decorate(function: Callable[..., Any], fast_math: tuple[str, ...], **options: Any) -> Any:
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     # If fastmath is not set, a function inherits that of its first caller.
-    return njit(function, fastmath=set(liberties) or False, **options)
+    return njit(function, fastmath=set(fast_math) or False, **options)
 
 
 class _InnerLibrary(JITCodeLibrary):
     """Code that is copied into other libraries."""
 
-    has_liberties = False
+    is_fast_math = False
 
     def _optimize_final_module(self) -> None:
-        if self.has_liberties:
+        if self.is_fast_math:
             super()._optimize_final_module()  # type: ignore[no-untyped-call]
 
     def _finalize_final_module(self) -> None:
@@ -75,7 +75,7 @@ class _InnerCompiler(Compiler):
         state: Any = self.state
         library: Any = _InnerLibrary
         state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.has_liberties = bool(state.flags.fastmath)
+        state.library.is_fast_math = bool(state.flags.fastmath)
         state.targetctx.get_executable = _make_unexecutable  # this function's own context
         return super().define_pipelines()  # type: ignore[no-untyped-call]
 

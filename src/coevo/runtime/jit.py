@@ -28,13 +28,13 @@ class Kernel:
     compiled separately for the two. The machine code for Python is cached on disk beside the
     package or, if that is read-only, in the user's cache folder. If neither can be written, each
     process compiles for itself. Kernels release the GIL, and divide by zero as NumPy does.
-    `liberties` are LLVM's fast-math flags; `py_func` is the undecorated function.
+    `fast_math` has LLVM's fast-math flags; `py_func` is the undecorated function.
     """
 
-    def __init__(self, function: Callable[..., Any], liberties: tuple[str, ...] = ()) -> None:
+    def __init__(self, function: Callable[..., Any], fast_math: tuple[str, ...] = ()) -> None:
         update_wrapper(self, function)
         self.py_func = function
-        self._liberties = liberties
+        self._fast_math = fast_math
         self._entry: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -48,7 +48,7 @@ class Kernel:
             if self._entry is None:
                 from coevo.runtime.compiler import make_entry  # noqa: PLC0415 - imports Numba
 
-                self._entry = make_entry(self.py_func, self._liberties)
+                self._entry = make_entry(self.py_func, self._fast_math)
         return self._entry
 
     @cached_property
@@ -56,7 +56,7 @@ class Kernel:
         """The dispatcher for other kernels; Numba holds a lock of its own when it asks for it."""
         from coevo.runtime.compiler import make_inner  # noqa: PLC0415 - imports Numba
 
-        return make_inner(self.py_func, self._liberties)
+        return make_inner(self.py_func, self._fast_math)
 
     @property
     def _numba_type_(self) -> Any:
@@ -95,7 +95,7 @@ def compiled(function: Callable[..., Any]) -> Kernel:
     return Kernel(function)
 
 
-def compiled_with(*liberties: str) -> Callable[[Callable[..., Any]], Kernel]:
+def compiled_with(*fast_math: str) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel whose last bits may differ between machines, but not between runs on one.
 
     A process may contain several copies of a kernel, one in each kernel that calls it, that are
@@ -104,11 +104,11 @@ def compiled_with(*liberties: str) -> Callable[[Callable[..., Any]], Kernel]:
 
     Parameters
     ----------
-    *liberties
+    *fast_math
         LLVM's fast-math flags: "contract" (fused multiply-add), "reassoc" (sums in any order, which
         SIMD reductions need).
     """
-    return lambda function: Kernel(function, liberties)
+    return lambda function: Kernel(function, fast_math)
 
 
 def cache_folder(kernel: Kernel) -> Path | None:

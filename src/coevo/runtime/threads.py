@@ -27,7 +27,7 @@ Outcome = TypeVar("Outcome")
 
 _n_threads: ContextVar[int | None] = ContextVar("n_threads", default=None)
 LARGE_PRODUCT = 2**24
-"""Multiplications for which another thread is worth waking: some tenths of a millisecond."""
+"""Multiplications worth another thread: some tenths of a millisecond."""
 _LEAST_SIDE = 200  # rows or columns of a product below which it gets slow
 
 

@@ -41,7 +41,7 @@ class Reported:
     is_average: bool = False
 
     def judge(self, percent: float) -> str:
-        """Return "within" if an accuracy lies within value ± spread, else "above" or "below".
+        """Return "within" if an accuracy is within value ± spread, else "above" or "below".
 
         "unknown" if there is no spread.
         """

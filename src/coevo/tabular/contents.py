@@ -255,7 +255,7 @@ def as_labels(target: Array) -> Array:
 
 
 def choose_inputs(inputs: Any, asked_for: Collection[str] = ()) -> tuple[list[str], list[str]]:
-    """Return the columns worth learning from, and a note on those left out.
+    """Return the columns to learn from, and a note on those left out.
 
     Parameters
     ----------

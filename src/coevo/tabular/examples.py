@@ -32,7 +32,7 @@ class Examples:
     Parameters
     ----------
     inputs
-        A data frame of the columns worth learning from; the parts of a date are numeric columns.
+        A data frame of the columns to learn from; the parts of a date are numeric columns.
     target : array of shape (n_rows,)
         Labels or numbers.
     training, test : integer arrays

@@ -1,4 +1,4 @@
-"""What looks wrong in a table and may be right: notes for the user, who decides."""
+"""Notes on columns that look wrong but may be right; the user decides."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def note_columns(inputs: Any, max_categories: int) -> Iterator[str]:
             yield from note_sentinels(name, column.dropna().to_numpy())
             yield from note_row_numbers(name, column.dropna().to_numpy())
         elif column.dtype.kind == "M":
-            yield from note_end_of_time(name, column.dropna().to_numpy())
+            yield from note_year_9999(name, column.dropna().to_numpy())
 
 
 def note_scattered(column: Any, max_categories: int) -> Iterator[str]:
@@ -57,7 +57,7 @@ def note_similar(name: str, texts: Sequence[str]) -> Iterator[str]:
 
 
 def note_sentinels(name: str, numbers: Array) -> Iterator[str]:
-    """Yield a note on an extreme such as -9999 that lies far from all other numbers."""
+    """Yield a note on an extreme such as -9999 that is far from all other numbers."""
     distinct = np.unique(numbers)
     if len(distinct) < 3:
         return
@@ -72,7 +72,7 @@ def note_sentinels(name: str, numbers: Array) -> Iterator[str]:
             )
 
 
-def note_end_of_time(name: str, moments: Array) -> Iterator[str]:
+def note_year_9999(name: str, moments: Array) -> Iterator[str]:
     """Yield a note on dates in the year 9999."""
     n_rows = int((moments >= np.datetime64("9999-01-01")).sum())
     if n_rows:

@@ -46,7 +46,7 @@ class Problem(ABC):
     initial_network
         A network to begin around.
     previous
-        A search to continue on these instances, with its budget granted anew.
+        A search to continue on these instances, with its full budget again.
     arguments
         The arguments that decide the result, under the names the user knows, for the fingerprint in
         checkpoints; the settings if None.
@@ -59,7 +59,7 @@ class Problem(ABC):
     @property
     @abstractmethod
     def task(self) -> str:
-        """The kind of problem, on which the choices for "auto" depend; see `Settings.resolved`."""
+        """The kind of problem, on which choices for "auto" depend; see `core.defaults.resolve`."""
 
     @property
     def classes(self) -> Array | None:
@@ -123,6 +123,8 @@ class DataProblem(Problem):
         The metric on the validation set; None for the same.
     arrays
         The arrays that decide the result, under the names the user knows; the data if None.
+    is_stream
+        Whether the training instances are one batch of a stream.
     initial_network, previous, arguments
         As for `Problem`.
     """
@@ -133,6 +135,7 @@ class DataProblem(Problem):
     fitness: Any = None
     validation_fitness: Any = None
     arrays: Mapping[str, Array | None] | None = None
+    is_stream: bool = False
 
     @property
     def task(self) -> str:
@@ -173,7 +176,9 @@ class DataProblem(Problem):
         """Return the sizes; with another metric each replacement is validated by a full pass."""
         passes = 1 if self.validation_fitness is None else architecture.n_neurons
         size = super().measure_size(architecture)
-        return size._replace(n_validation=len(self.validation), replacement_passes=passes)
+        return size._replace(
+            n_validation=len(self.validation), replacement_passes=passes, is_stream=self.is_stream
+        )
 
     def check(self, settings: Settings, architecture: Architecture) -> None:
         """Raise if the search cannot fit into memory, before anything is allocated.

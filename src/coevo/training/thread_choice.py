@@ -1,8 +1,8 @@
 """Measures whether a run is faster with one thread or with all that it may use.
 
-Handing work to another thread takes about ten microseconds, on some machines more. Whether it pays
-depends on the machine and its load, on the sizes of the problem and, because fewer instances stay
-open, on the progress of the search. The result does not depend on the choice.
+Handing work to another thread takes about ten microseconds, on some machines more. Whether that is
+faster depends on the machine and its load, on the sizes of the problem and, because fewer instances
+stay open, on the progress of the search. The result does not depend on the choice.
 """
 
 from __future__ import annotations

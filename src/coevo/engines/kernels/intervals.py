@@ -7,7 +7,7 @@ class bounds a from one side. Activation functions never decrease, so an interva
 an interval of pre-activations, and a candidate costs two comparisons an instance.
 
 Shapes: B instances, C classes, m candidates. Inner loops run over instances, without branches where
-SIMD pays.
+SIMD makes them faster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from coevo.runtime.jit import compiled
 
 @compiled
 def measure_inside(pre_activations, biases, low, high, measured):
-    """Find the share of instances whose pre-activation lies in their interval, for m candidates.
+    """Find the share of instances whose pre-activation is in their interval, for m candidates.
 
     pre_activations: (m, B) without bias, biases: (m,), low and high: (B,), measured: (m,) float64,
     written.
@@ -40,7 +40,7 @@ def measure_inside(pre_activations, biases, low, high, measured):
 
 @compiled
 def find_hidden_intervals(logits, targets, weights, now, activation, low, high):
-    """Find where a hidden neuron's pre-activation must lie for each instance to be right.
+    """Find the pre-activations of a hidden neuron with which each instance is classified right.
 
     logits: (C, B), targets: (B,) int32, weights: (C,) from the neuron to the logits, now: (B,) its
     present activations, low and high: (B,), written.
@@ -52,7 +52,7 @@ def find_hidden_intervals(logits, targets, weights, now, activation, low, high):
 
 @compiled
 def find_output_intervals(logits, targets, c, low, high):
-    """Find where logit c must lie for each instance to be classified right.
+    """Find the values of logit c with which each instance is classified right.
 
     An instance of class c needs it above (≥ if the competing class comes later) all others; any
     other instance needs its true-class logit to beat the rest already, and c to stay below.
@@ -109,7 +109,7 @@ def find_open(logits, start, targets, weights, now, activation, low, high, insta
 
 @compiled
 def _bound_activations(logits, start, targets, weights, now, low, high):
-    """Find where a hidden neuron's activation must lie; targets and now begin at start."""
+    """Find a hidden neuron's activations that classify right; targets and now begin at start."""
     infinite = logits.dtype.type(np.inf)
     true, true_slopes = np.empty_like(now), np.empty_like(now)
     for k in range(len(now)):
