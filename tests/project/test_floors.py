@@ -1,4 +1,4 @@
-"""The floors of the house: imports point downwards only, and no test imports another."""
+"""Imports between packages point downwards only, and no test imports another."""
 
 import ast
 from pathlib import Path
@@ -24,9 +24,9 @@ FLOORS = [
     {"runtime"},
     {"_typing", "_validation", "_version", "_plotting", "_rendering"},
 ]
-"""From the top to the ground."""
+"""The packages from the top to the bottom; each imports only those below it."""
 HEIGHTS = {name: -depth for depth, names in enumerate(FLOORS) for name in sorted(names)}
-FRONT_DOORS = {"__init__", "__main__"}  # of the package; nobody else may look at all floors
+ENTRY_POINTS = {"__init__", "__main__"}  # of coevo, which may import all packages
 
 
 def imported_modules(source, module):
@@ -38,13 +38,13 @@ def imported_modules(source, module):
         elif isinstance(node, ast.ImportFrom):
             above = module.split(".")[: -node.level] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
-            # `from coevo import training` imports a floor, not a name of the root.
+            # `from coevo import training` imports a package, not a name of the root.
             found += [f"{base}.{alias.name}" for alias in node.names]
     return found
 
 
 def floor_of(module):
-    """Return the floor of coevo that a module lies on, None for another package's module."""
+    """Return the package of coevo that a module belongs to, None for one of another project."""
     parts = module.split(".")
     if parts[0] != "coevo":
         return None
@@ -69,17 +69,17 @@ def find_violations(source, module):
 def modules_of_coevo():
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
-        if parts[0] not in FRONT_DOORS:
+        if parts[0] not in ENTRY_POINTS:
             yield path, ".".join(["coevo", *parts])
 
 
-def test_every_floor_is_on_the_plan():
+def test_every_package_has_a_height():
     there = {
         path.stem
         for path in PACKAGE.iterdir()
         if path.suffix == ".py" or (path / "__init__.py").exists()
     }
-    assert there - FRONT_DOORS == HEIGHTS.keys()
+    assert there - ENTRY_POINTS == HEIGHTS.keys()
 
 
 @pytest.mark.parametrize("floor", HEIGHTS)

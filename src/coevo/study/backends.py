@@ -27,6 +27,7 @@ NAMES = ("processes", "dask")
 """The backends by name."""
 
 _SECONDS_TO_STOP = 5.0
+_SECONDS_TO_CONNECT = 20.0
 
 
 class Backend(Protocol):
@@ -122,7 +123,7 @@ class Dask:
     several workers have died with it.
     """
 
-    def __init__(self, scheduler: str, n_threads: int = 1, timeout: float = 20) -> None:
+    def __init__(self, scheduler: str, n_threads: int = 1) -> None:
         try:
             self._distributed: Any = importlib.import_module("distributed")
         except ImportError:
@@ -131,7 +132,7 @@ class Dask:
             ) from None
         self._n_threads = n_threads
         try:
-            self._client = self._distributed.Client(scheduler, timeout=timeout)
+            self._client = self._distributed.Client(scheduler, timeout=_SECONDS_TO_CONNECT)
         except (OSError, ValueError) as error:
             raise ValueError(f"no Dask scheduler answers at {scheduler}: {error}") from error
 

@@ -23,6 +23,8 @@ CONFIDENCE = 0.95
 UNIT = "LECCDE"
 """The row that runtimes are relative to."""
 
+_RESAMPLES = 5000
+
 
 @dataclass(frozen=True)
 class Reported:
@@ -229,18 +231,10 @@ def _cell(paper: PaperResult | None, part: str, outcomes: Sequence[Outcome]) -> 
     )
 
 
-def median_interval(values: Array, resamples: int = 5000) -> tuple[float, float]:
-    """Return a bootstrap interval for a median, by percentiles.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-        The interval of a single value is that value.
-    resamples
-        Number of resamples; they are the same each time.
-    """
+def median_interval(values: Array) -> tuple[float, float]:
+    """Return a bootstrap interval for a median, by percentiles, from resamples of a fixed seed."""
     rng = np.random.default_rng(1804)
-    drawn = rng.choice(values, (resamples, len(values)))
+    drawn = rng.choice(values, (_RESAMPLES, len(values)))
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(np.median(drawn, axis=1), [tail, 100 - tail])
     return float(low), float(high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from coevo.tabular.run_folder import RunFolder
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _BINS = 40
+_MOST_COLUMNS, _MOST_ITEMS, _LONGEST_NAME = 20, 12, 40
 SMALL = 0.01
 """A weight is small if it is below this fraction of the largest of its layer."""
 
@@ -97,20 +98,20 @@ def _describe_columns(preprocessing: Preprocessing) -> Iterator[str]:
         yield f"  {name!r}: {len(known)} categories: {_list(shown)}"
 
 
-def describe_importance(importance: Mapping[str, Any], most: int = 20) -> Iterator[str]:
+def describe_importance(importance: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines about permutation importance, the most important columns first."""
     yield (
         f"importance, the loss of {importance['metric']} on {importance['rows']} "
         f"{importance['part']} rows if a column is shuffled among them:"
     )
     columns = importance["columns"]
-    names = [_shorten(name) for name in columns][:most]
+    names = [_shorten(name) for name in columns][:_MOST_COLUMNS]
     largest = max((loss["mean"] for loss in columns.values()), default=0.0)
     for name, loss in zip(names, columns.values(), strict=False):
         bar = "█" * round(20 * max(0.0, loss["mean"]) / largest) if largest > 0 else ""
         yield f"  {name:<{max(map(len, names))}} {loss['mean']:>8.4f} ± {loss['sd']:<8.4f} {bar}"
-    if len(columns) > most:
-        yield f"  and {len(columns) - most} more"
+    if len(columns) > _MOST_COLUMNS:
+        yield f"  and {len(columns) - _MOST_COLUMNS} more"
 
 
 def describe_layers(network: Network) -> Iterator[str]:
@@ -131,9 +132,9 @@ def describe_layers(network: Network) -> Iterator[str]:
             yield f"    {what:<8}{low:>11.4g} {histogram(values)} {high:<.4g}"
 
 
-def histogram(values: Array, n_bins: int = _BINS) -> str:
+def histogram(values: Array) -> str:
     """Return a histogram as a line of bars, from the smallest value to the largest."""
-    counts, _ = np.histogram(values, bins=n_bins)
+    counts, _ = np.histogram(values, bins=_BINS)
     heights = np.ceil(counts / max(1, counts.max()) * (len(_BARS) - 1)).astype(int)
     return "".join(_BARS[height] for height in heights)
 
@@ -175,14 +176,13 @@ def read_history(folder: Path) -> Mapping[str, Array] | None:
         raise ValueError(f"{path} is not a history as coevo writes it") from None
 
 
-def _shorten(name: str, most: int = 40) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
-def _list(items: Any, most: int = 12) -> str:
-    items = list(items)
-    shown = ", ".join(str(item) for item in items[:most])
-    return shown + (f" and {len(items) - most} more" if len(items) > most else "")
+def _list(items: Sequence[Any]) -> str:
+    shown = ", ".join(map(str, items[:_MOST_ITEMS]))
+    return shown + (f" and {len(items) - _MOST_ITEMS} more" if len(items) > _MOST_ITEMS else "")
 
 
 def _show(value: Any) -> str:

@@ -50,17 +50,12 @@ def check_array(argument: str, given: Any) -> None:
             f"{argument} is a masked array, and masks are not known here; fill the masked values "
             "or leave their rows out, and give a plain array"
         )
-    dtype = np.dtype(getattr(given, "dtype", None) if _has_numpy_dtype(given) else object)
-    dtypes = [dtype, *(d for d in getattr(given, "dtypes", ()) if isinstance(d, np.dtype))]
-    for each in dtypes:
-        if each.kind in "mM":
-            raise ValueError(f"{argument} must be numbers, not dates or times ({each})")
-        if each.kind == "c":
-            raise ValueError(f"Complex data not supported: {argument} must be real, not {each}")
-
-
-def _has_numpy_dtype(given: Any) -> bool:
-    return isinstance(getattr(given, "dtype", None), np.dtype)
+    for dtype in (getattr(given, "dtype", None), *getattr(given, "dtypes", ())):
+        kind = dtype.kind if isinstance(dtype, np.dtype) else ""
+        if kind in ("m", "M"):
+            raise ValueError(f"{argument} must be numbers, not dates or times ({dtype})")
+        if kind == "c":
+            raise ValueError(f"Complex data not supported: {argument} must be real, not {dtype}")
 
 
 def check_size(argument: str, low: float, high: float) -> None:
