@@ -208,7 +208,7 @@ def multiply(
     n_rows, n_columns = len(left), right.shape[1]
     if out is None:
         out = np.empty((n_rows, n_columns), dtype=right.dtype)
-    cuts_rows = n_rows >= n_columns
+    cuts_rows = n_rows > n_columns
     longer = max(n_rows, n_columns)
     if n_pieces is None:
         whole = right if cuts_rows else left
