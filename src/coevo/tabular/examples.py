@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -87,41 +87,27 @@ def prepare(job: Job) -> tuple[Job, Examples]:
         table, job.target, categorical=job.categorical, drop=job.drop, dates=job.dates,
         task=job.task,
     )  # fmt: skip
-    notes = list(contents.notes)
     task, reason = infer_task(contents.target, job.target)
     if job.task is not None:
         task, reason = job.task, "the settings say so"
-    target = contents.target
-    is_classified = task == "classification"
-    if is_classified:
-        target = as_labels(target)
-        _check_classes(target, job.target)
-        if contents.target.dtype == object:
-            notes += note_similar(job.target, np.unique(target).tolist())
-    elif target.dtype == object:
-        raise TableError(
-            f"the target {job.target!r} is taken as categorical; regression needs numbers"
-        )
+    target = _read_target(contents.target, task, job.target)
     seed = job.settings.get("seed")
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
-    training, test = hold_out(target, job.test_fraction, seed, stratify=is_classified)
+    training, test = hold_out(target, job.test_fraction, seed, stratify=task == "classification")
     if len(training) < 2 or (job.test_fraction > 0 and len(test) == 0):
         raise TableError(
             f"{table.path} has {len(target)} row{'s' * (len(target) != 1)} with a target: too few "
             "to train and test on (--test-fraction 0 keeps all for training)"
         )
-    if is_classified and len(test) > 0:
-        untested = np.setdiff1d(target, target[test])
-        if len(untested) > 0:
-            names = ", ".join(map(repr, untested.tolist()))
-            notes.append(
-                f"too few rows of {names} to keep one for the test, which says nothing of it"
-            )
-    columns, further = choose_inputs(contents.inputs.iloc[training], job.categorical)
-    notes += further
-    notes += note_columns(contents.inputs[columns], job.max_categories)
-    # The estimator decides by itself; its `chosen_on_` tells after the fit.
+    columns, left_out = choose_inputs(contents.inputs.iloc[training], job.categorical)
+    notes = [
+        *contents.notes,
+        *(_note_classes(target, test, job.target) if task == "classification" else ()),
+        *left_out,
+        *note_columns(contents.inputs[columns], job.max_categories),
+    ]
+    # The estimator decides this itself; after the fit its `chosen_on_` says what it did.
     if round(job.validation_fraction * len(training)) < MIN_VALIDATION:
         notes.append(
             f"a validation part would have fewer than {MIN_VALIDATION} rows, so the network is "
@@ -159,6 +145,27 @@ def _expand_dates(
             raise TableError(f"column {taken!r} has the name of a part of {name!r}; rename it")
         columns |= parts
     return frame_of(columns), dates
+
+
+def _read_target(target: Array, task: str, name: str) -> Array:
+    """Return the target as labels or numbers; raise if it does not suit the task."""
+    if task == "classification":
+        labels = as_labels(target)
+        _check_classes(labels, name)
+        return labels
+    if target.dtype == object:
+        raise TableError(f"the target {name!r} is taken as categorical; regression needs numbers")
+    return target
+
+
+def _note_classes(labels: Array, test: Array, name: str) -> Iterator[str]:
+    """Yield notes on labels that are alike, and on classes without test rows."""
+    if labels.dtype.kind == "U":
+        yield from note_similar(name, np.unique(labels).tolist())
+    untested = np.setdiff1d(labels, labels[test])
+    if len(test) > 0 and len(untested) > 0:
+        names = ", ".join(map(repr, untested.tolist()))
+        yield f"too few rows of {names} to keep one for the test, which says nothing of it"
 
 
 def _check_classes(target: Array, name: str) -> None:

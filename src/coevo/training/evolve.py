@@ -125,6 +125,8 @@ def resolve_settings(
         changes = with_switches(variant, changes)
     if settings is None:
         return Settings.from_names(changes)
+    if not changes:
+        return settings
     nested = {name.partition("__")[0] for name in changes if "__" in name}
     given = {name: getattr(settings, name) for name in nested} | changes
     return replace(settings, **resolve_names(given))
