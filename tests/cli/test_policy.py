@@ -54,6 +54,7 @@ def test_json_and_resume(coevo, tmp_path):
         (["train", "CartPole-v1", "--output", "no/where.x"], "the folder no does not exist"),
         (["train", "CartPole-v1", "--backend", "dask"], "backend='dask' needs cluster"),
         (["watch", "nothing.safetensors"], "nothing.safetensors"),
+        (["watch", "nothing.safetensors", "--seed", "-1"], "Invalid value for '--seed'"),
     ],
 )
 def test_refusals(coevo, assert_one_line, words, message):

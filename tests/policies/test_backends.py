@@ -136,6 +136,15 @@ def test_what_cannot_be_sent_is_named(make_target_env):
     with pytest.raises(TypeError, match=r"env cannot be sent to workers: .*lock"):
         evolve_policy(factory, backend="processes", n_workers=2, **SMALL)
 
+    def reward(step):
+        return float(bool(lock))
+
+    with pytest.raises(TypeError, match=r"^reward cannot be sent to workers: .*lock"):
+        evolve_policy(make_target_env(), reward=reward, backend="processes", n_workers=2, **SMALL)
+    given = {"env_kwargs": {"lock": lock}, "backend": "processes", "n_workers": 2}
+    with pytest.raises(TypeError, match=r"^env_kwargs cannot be sent to workers: .*lock"):
+        evolve_policy(lambda lock: make_target_env()(), **given, **SMALL)
+
     def measure(network, instances):
         return float(bool(lock))
 
@@ -143,6 +152,35 @@ def test_what_cannot_be_sent_is_named(make_target_env):
         evolve_function(
             measure, Architecture(1, (), 1), instances=1, backend="processes", max_generations=1
         )
+
+
+def test_workers_keep_their_environment(make_target_env, tmp_path):
+    path = str(tmp_path / "made")
+
+    def factory():
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{os.getpid()}\n")
+        return make_target_env()()
+
+    evolve_policy(factory, backend="processes", n_workers=2, **SMALL)
+    with open(path, encoding="utf-8") as file:
+        makers = [int(line) for line in file]
+    assert makers[0] == os.getpid()  # to see its spaces
+    assert 1 <= len(makers[1:]) == len(set(makers[1:])) <= 2
+    assert os.getpid() not in makers[1:]
+
+
+def test_workers_know_the_ids_that_a_script_registered(make_target_env):
+    gymnasium = pytest.importorskip("gymnasium")
+    gymnasium.register("CoevoTarget-v0", entry_point=make_target_env())
+    try:
+        serial = evolve_policy("CoevoTarget-v0", **SMALL)
+        workers = {"backend": "processes", "n_workers": 2}
+        other = evolve_policy("CoevoTarget-v0", **workers, **SMALL)
+        np.testing.assert_array_equal(other.network.genotype, serial.network.genotype)
+        assert other.mean_return(4, **workers) == serial.mean_return(4)
+    finally:
+        del gymnasium.registry["CoevoTarget-v0"]
 
 
 def test_errors_of_environments_come_through(make_target_env):

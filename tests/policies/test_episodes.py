@@ -92,6 +92,19 @@ def test_rewards_are_shaped_in_training_only(make_target_env):
     assert plain.returns[0] == pytest.approx(sum(step.reward for step in steps))
 
 
+@pytest.mark.parametrize(
+    ("reward", "message"),
+    [
+        (lambda step: 1 / 0, "ZeroDivisionError"),
+        (lambda step: float("nan"), "it returned nan; rewards must be finite"),
+        (lambda step: None, "TypeError"),
+    ],
+)
+def test_a_bad_reward_is_not_the_environments_fault(make_target_env, reward, message):
+    with pytest.raises(EpisodeError, match=f"^reward=.*lambda.* failed after 0 steps .*{message}"):
+        simulate(make_target_env(), [1], reward=reward, is_shaped=True)
+
+
 def misbehave(kind):
     observation = np.zeros(2, dtype=np.float32)
     return {

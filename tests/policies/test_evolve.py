@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from coevo import Settings, evolve_policy
+from coevo import Settings, evolve_policy, load_policy
 from coevo.core.stopping import StopReason
 from coevo.policies.defaults import DEFAULTS
 
@@ -169,9 +169,80 @@ def test_wrong_types(make_target_env):
         evolve_policy(make_target_env(), simultaneous=1)
 
 
+def test_an_environment_need_not_be_a_gymnasium_env(make_target_env):
+    class Plain:
+        """Has what is needed and nothing else; not even `close`."""
+
+        def __init__(self):
+            env = make_target_env()()
+            self.observation_space, self.action_space = env.observation_space, env.action_space
+            self.reset, self.step = env.reset, env.step
+
+    result = evolve_policy(Plain, **SMALL, max_generations=1)
+    expected = evolve_policy(make_target_env(), **SMALL, max_generations=1)
+    np.testing.assert_array_equal(result.network.genotype, expected.network.genotype)
+    assert result.mean_return(3) == expected.mean_return(3)
+
+
+def test_the_environment_is_closed_whatever_happens(make_target_env):
+    closed = []
+
+    def factory():
+        env = make_target_env()()
+        env.close = lambda: closed.append(env)
+        return env
+
+    def fail(search):
+        raise ZeroDivisionError("no")
+
+    with pytest.raises(ZeroDivisionError, match="no"):
+        evolve_policy(factory, **SMALL, max_generations=1, callbacks=[fail])
+    assert len(set(map(id, closed))) == 2  # one to see its spaces, one for the episodes
+
+
+@pytest.mark.parametrize("backend", ["serial", "processes"])
+def test_nested_observations_and_several_choices(tmp_path, backend):
+    spaces = gymnasium.spaces
+
+    class Signs(gymnasium.Env):
+        """Rewards 1 for each of two choices that says what is seen."""
+
+        observation_space = spaces.Dict(
+            a=spaces.Box(-1, 1, (1,)), b=spaces.Dict(kind=spaces.Discrete(3, start=1))
+        )
+        action_space = spaces.MultiDiscrete([2, 3])
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.n_steps = 0
+            return self._observe(), {}
+
+        def _observe(self):
+            self.seen = self.np_random.uniform(-1, 1, 1), int(self.np_random.integers(1, 4))
+            return {"a": self.seen[0], "b": {"kind": self.seen[1]}}
+
+        def step(self, action):
+            assert self.action_space.contains(action)
+            wanted = [self.seen[0][0] > 0, self.seen[1] - 1]
+            reward = float(np.sum(action == wanted))
+            self.n_steps += 1
+            return self._observe(), reward, self.n_steps == 10, False, {}
+
+    result = evolve_policy(
+        Signs, hidden_layer_sizes=(4,), seed=1, max_evaluations=1_500, backend=backend
+    )
+    assert result.network.architecture.n_inputs == 4
+    assert result.mean_return(50).low > 12  # chance is 8.3 of 20
+    result.save(tmp_path / "policy.safetensors")
+    loaded = load_policy(tmp_path / "policy.safetensors")
+    assert loaded.mean_return(5, env=Signs) == result.mean_return(5)
+
+
 def test_spaces_are_checked_before_anything_runs(make_target_env):
     spaces = gymnasium.spaces
     with pytest.raises(ValueError, match=r"env.observation_space is Text"):
         evolve_policy(make_target_env(observation_space=spaces.Text(3)))
+    with pytest.raises(ValueError, match=r"env.observation_space is Box\(.*: it is empty"):
+        evolve_policy(make_target_env(observation_space=spaces.Box(-1, 1, (0,))))
     with pytest.raises(ValueError, match=r"env.action_space is Dict"):
         evolve_policy(make_target_env(action_space=spaces.Dict(a=spaces.Discrete(2))))

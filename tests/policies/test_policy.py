@@ -89,6 +89,31 @@ def test_a_factory_is_not_saved(tmp_path, make_target_env):
         loaded.mean_return(env="CartPole-v1")
 
 
+def test_other_spaces_are_refused_before_anything_is_shown(tmp_path):
+    policy = make_policy(spaces.Discrete(3), observation_space=spaces.Box(-1, 1, (4,)))
+    for use in (policy.make_environment, lambda **env: policy.record(tmp_path / "x.gif", **env)):
+        with pytest.raises(ValueError, match=r"env='CartPole-v1' has the actions .*'n': 2"):
+            use(env="CartPole-v1")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"max_steps": 0}, ValueError, "max_steps must be at least 1, got 0"),
+        ({"max_steps": 2.5}, TypeError, "max_steps must be a whole number, got 2.5"),
+        ({"seed": -1}, ValueError, "seed must be at least 0, got -1"),
+    ],
+)
+def test_episodes_have_a_length_and_a_seed(tmp_path, changes, error, message):
+    space = gymnasium.make("CartPole-v1").observation_space
+    policy = make_policy(spaces.Discrete(2), observation_space=space, env="CartPole-v1")
+    with pytest.raises(error, match=message):
+        policy.mean_return(2, **changes)
+    with pytest.raises(error, match=message):
+        policy.record(tmp_path / "x.gif", **changes)
+
+
 def test_files_without_a_policy_are_refused(tmp_path):
     network = Network(Architecture(2, (), 1), np.zeros(3))
     path = tmp_path / "network.safetensors"

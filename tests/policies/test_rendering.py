@@ -92,6 +92,11 @@ def test_an_error_of_ffmpeg_is_told(policy, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_missing_folder_is_named_before_the_episode(policy, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"path: the folder .*none does not exist"):
+        policy.record(tmp_path / "none" / "episode.gif")
+
+
 def test_other_films_are_refused(policy, tmp_path):
     with pytest.raises(ValueError, match=r"path must end in \.gif or \.mp4, got '.*episode.avi'"):
         policy.record(tmp_path / "episode.avi")

@@ -80,6 +80,8 @@ def test_spaces_without_a_fixed_size_are_refused():
         describe_actions(spaces.Tuple([spaces.Discrete(2)]), "clip")
     with pytest.raises(ValueError, match=r"env.action_space is Box.*must be float32 or float64"):
         describe_actions(spaces.Box(0, 255, (2,), np.uint8), "clip")
+    with pytest.raises(ValueError, match=r"(?s)env.action_space is Multi.*must have one dim"):
+        describe_actions(spaces.MultiDiscrete(np.full((2, 2), 3)), "clip")
     with pytest.raises(ValueError, match="bounds='cut' is unknown; choose one of squash, clip"):
         describe_actions(spaces.Discrete(2), "cut")
 

@@ -114,7 +114,7 @@ def watch(
     env: Annotated[
         str | None, typer.Option(metavar="ENV", help="Another environment with the same spaces.")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the first episode.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the first episode.")] = 0,
     episodes: Annotated[int, typer.Option(metavar="N", min=1, help="How many, in a window.")] = 1,
 ) -> None:
     """Watch a policy act, in a window, or as a GIF or MP4, for which no screen is needed."""

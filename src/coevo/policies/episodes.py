@@ -104,6 +104,12 @@ def make_environment(env: Any, kwargs: Mapping[str, Any] | None = None, **furthe
     return made
 
 
+def close_environment(made: Any) -> None:
+    """Close an environment, if it can be closed."""
+    if hasattr(made, "close"):
+        made.close()
+
+
 def import_gymnasium() -> Any:
     """Return Gymnasium, or say how to install it."""
     try:
@@ -140,6 +146,20 @@ class Simulator:
     max_steps: int | None = None
     reward: Callable[[Step], float] | None = None
     _made: Any = field(default=None, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs; of an id also its specification.
+
+        An id that the user's script registered is not known elsewhere.
+        """
+        spec = import_gymnasium().registry.get(self.env) if isinstance(self.env, str) else None
+        return vars(self) | {"_made": None, "spec": spec}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        spec = state.pop("spec")
+        vars(self).update(state)
+        if spec is not None:
+            import_gymnasium().registry.setdefault(self.env, spec)
 
     def run(
         self, genotypes: Array | None, rows: Array, seeds: Array, centre: Array, is_shaped: bool
@@ -186,7 +206,7 @@ class Simulator:
     ) -> tuple[float, int]:
         """Run one episode; return its sum of rewards and its number of steps."""
         env = self._environment()
-        step, total, n_steps = env.step, 0.0, 0
+        step, total, n_steps, running = env.step, 0.0, 0, "env"
         try:
             observation, _ = env.reset(seed=seed)
             if is_random:
@@ -197,9 +217,13 @@ class Simulator:
                     action = env.action_space.sample()
                 following, gained, terminated, truncated, info = step(action)
                 if reward is not None:
+                    running = "reward"
                     gained = reward(
                         Step(observation, action, following, gained, terminated, truncated, info)
                     )
+                    if not math.isfinite(gained):
+                        raise ValueError(f"it returned {gained}; rewards must be finite")
+                    running = "env"
                 total += gained
                 if terminated or truncated:
                     break
@@ -213,8 +237,8 @@ class Simulator:
         except Exception as error:
             self.close()  # it may be in any state
             raise EpisodeError(
-                f"env={self.env!r} failed after {n_steps} steps of the episode with seed {seed}: "
-                f"{type(error).__name__}: {error}"
+                f"{running}={getattr(self, running)!r} failed after {n_steps} steps of the episode "
+                f"with seed {seed}: {type(error).__name__}: {error}"
             ) from error
         return total, n_steps + 1
 
@@ -226,8 +250,7 @@ class Simulator:
     def close(self) -> None:
         """Close the environment; the next episode makes another."""
         made, self._made = self._made, None
-        if made is not None and hasattr(made, "close"):
-            made.close()
+        close_environment(made)
 
 
 # ------------------------------------------------------------------------------------- in workers

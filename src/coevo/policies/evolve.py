@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from coevo.persistence.checkpoint_hook import Checkpoint
 from coevo.persistence.plain import as_plain, plain_settings
 from coevo.policies.backends import choose_backend
 from coevo.policies.defaults import complete
-from coevo.policies.episodes import Simulator, Step, make_environment
+from coevo.policies.episodes import Simulator, Step, close_environment, make_environment
 from coevo.policies.policy import MeanReturn, Policy
 from coevo.policies.problem import BlackBoxProblem
 from coevo.policies.simulation import EpisodeSource
@@ -193,7 +194,7 @@ def evolve_policy(
         "simultaneous": simultaneous,
     }  # fmt: skip
     assert settings.seed is not None
-    with choose_backend(backend, n_workers, cluster) as chosen:
+    with closing(simulator), choose_backend(backend, n_workers, cluster) as chosen:
         source = EpisodeSource(
             simulator, chosen, settings.seed, n_training_seeds, n_validation_seeds,
             normalize_observations, settings.limited_evaluation,
@@ -207,7 +208,6 @@ def evolve_policy(
             arguments=plain_settings(settings) | as_plain(options),
         )
         result = run_search(problem, settings, hooks)
-        simulator.close()
     genotype = source.fold(result.network.genotype, source.best_scaling)
     policy = Policy(
         Network(simulator.architecture, genotype), simulator.observations, simulator.actions, env,
@@ -239,11 +239,14 @@ def make_simulator(
     made = make_environment(env, env_kwargs)
     observations = describe_space(made.observation_space)
     actions = describe_actions(made.action_space, bounds)
-    made.close()
+    close_environment(made)
+    n_inputs, n_outputs = Observations(observations).n_inputs, Actions(actions).n_outputs
+    for name, n in (("observation", n_inputs), ("action", n_outputs)):
+        if n == 0:
+            raise ValueError(f"env.{name}_space is {getattr(made, f'{name}_space')}: it is empty")
     architecture = Architecture(
-        Observations(observations).n_inputs, settings.hidden_layer_sizes,
-        Actions(actions).n_outputs, settings.activation,
-    )  # fmt: skip
+        n_inputs, settings.hidden_layer_sizes, n_outputs, settings.activation
+    )
     return Simulator(env, env_kwargs, observations, actions, architecture, max_steps, reward)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,9 +19,9 @@ from coevo.persistence.container import FileFormatError
 from coevo.persistence.onnx import GraphBuilder
 from coevo.policies.actor import Actor
 from coevo.policies.backends import Shares, choose_backend
-from coevo.policies.episodes import Simulator, make_environment
+from coevo.policies.episodes import Simulator, close_environment, make_environment
 from coevo.policies.rendering import check_film, draw, write_film
-from coevo.policies.simulation import FRESH, draw_seeds, run_all
+from coevo.policies.simulation import FRESH, draw_seeds, pack_simulator, run_all
 from coevo.policies.spaces import (
     Actions,
     Observations,
@@ -117,14 +118,14 @@ class Policy:
         """
         check_integer("n_episodes", n_episodes, 2)
         check_integer("seed", seed, 0, maximum=None)
-        simulator = self._simulator(env, env_kwargs, max_steps)
-        with choose_backend(backend, n_workers, cluster) as chosen:
+        simulator = self._simulator(env, env_kwargs, self._limit(max_steps))
+        with closing(simulator), choose_backend(backend, n_workers, cluster) as chosen:
+            packed = pack_simulator(chosen, simulator)
             found = run_all(
-                chosen, Shares(), chosen.pack("env", simulator), self.network.genotype[np.newaxis],
+                chosen, Shares(), packed, self.network.genotype[np.newaxis],
                 np.zeros(n_episodes, dtype=np.int64), draw_seeds(seed, FRESH, n_episodes),
                 np.zeros(self.network.architecture.n_inputs), False,
             )  # fmt: skip
-        simulator.close()
         return summarise(found.returns)
 
     def record(
@@ -148,21 +149,37 @@ class Policy:
             As for `mean_return`; the environment must have the render mode "rgb_array".
         """
         check_film(path)
+        check_integer("seed", seed, 0)
+        limit = self._limit(max_steps)
         made = self.make_environment(env, env_kwargs, render_mode="rgb_array")
-        limit = self.max_steps if max_steps is None else max_steps
         try:
             pictures, total = draw(self, made, seed, limit)
         finally:
-            made.close()
+            close_environment(made)
         write_film(path, pictures)
         return total
 
     def make_environment(
         self, env: Any = None, env_kwargs: Mapping[str, Any] | None = None, **further: Any
     ) -> Any:
-        """Return the environment of the training, or another one, made with further arguments."""
+        """Return the environment of the training, or another one, made with further arguments.
+
+        Raises
+        ------
+        ValueError
+            If it has other spaces than the policy.
+        """
         env, kwargs = self._choose(env, env_kwargs)
-        return make_environment(env, kwargs, **further)
+        made = make_environment(env, kwargs, **further)
+        bounds = self.actions.get("bounds", "squash")
+        spaces = describe_space(made.observation_space), describe_actions(made.action_space, bounds)
+        for name, there, here in zip(
+            ("observations", "actions"), spaces, (self.observations, self.actions), strict=True
+        ):
+            if there != here:
+                close_environment(made)
+                raise ValueError(f"env={env!r} has the {name} {there}; the policy has {here}")
+        return made
 
     def _choose(self, env: Any, kwargs: Mapping[str, Any] | None) -> tuple[Any, Any]:
         if env is not None:
@@ -171,20 +188,17 @@ class Policy:
             raise ValueError("env must be given: the policy does not know its environment")
         return self.env, self.env_kwargs if kwargs is None else kwargs
 
+    def _limit(self, max_steps: int | None) -> int | None:
+        if max_steps is None:
+            return self.max_steps
+        check_integer("max_steps", max_steps, 1)
+        return max_steps
+
     def _simulator(
         self, env: Any, kwargs: Mapping[str, Any] | None, max_steps: int | None
     ) -> Simulator:
+        close_environment(self.make_environment(env, kwargs))
         env, kwargs = self._choose(env, kwargs)
-        max_steps = self.max_steps if max_steps is None else max_steps
-        made = make_environment(env, kwargs)
-        bounds = self.actions.get("bounds", "squash")
-        spaces = describe_space(made.observation_space), describe_actions(made.action_space, bounds)
-        made.close()
-        for name, there, here in zip(
-            ("observations", "actions"), spaces, (self.observations, self.actions), strict=True
-        ):
-            if there != here:
-                raise ValueError(f"env={env!r} has the {name} {there}; the policy has {here}")
         return Simulator(
             env, kwargs, self.observations, self.actions, self.network.architecture, max_steps
         )

@@ -86,6 +86,8 @@ def check_film(path: StrPath) -> None:
     ending = Path(path).suffix.lower()
     if ending not in (".gif", ".mp4"):
         raise ValueError(f"path must end in .gif or .mp4, got {str(path)!r}")
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"path: the folder {Path(path).parent} does not exist")
     if ending == ".mp4":
         _find_ffmpeg()
 

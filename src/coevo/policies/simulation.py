@@ -27,6 +27,13 @@ def draw_seeds(seed: int, stream: int, n: int) -> Array:
     return np.random.SeedSequence([seed, stream]).generate_state(n).astype(np.int64)
 
 
+def pack_simulator(backend: Backend, simulator: Simulator) -> Any:
+    """Return a simulator as tasks should carry it, or say which argument cannot be sent."""
+    for argument, thing in (("reward", simulator.reward), ("env_kwargs", simulator.kwargs)):
+        backend.pack(argument, thing)
+    return backend.pack("env", simulator)
+
+
 def run_all(
     backend: Backend,
     shares: Shares,
@@ -99,7 +106,7 @@ class EpisodeSource:
     is_running: bool = True
 
     def __post_init__(self) -> None:
-        packed = self.backend.pack("env", self.simulator)
+        packed = pack_simulator(self.backend, self.simulator)
         self._run = partial(run_all, self.backend, Shares(), packed)
         self._training = draw_seeds(self.seed, _TRAINING, self.n_training)
         self._validation = draw_seeds(self.seed, _VALIDATION, self.n_validation)

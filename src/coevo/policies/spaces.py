@@ -31,7 +31,9 @@ def describe_space(space: Any, argument: str = "env.observation_space") -> Plain
         return {"space": "Box", "shape": list(space.shape)}
     if kind == "Discrete":
         return {"space": "Discrete", "n": int(space.n), "start": int(space.start)}
-    if kind == "MultiDiscrete" and len(space.nvec.shape) == 1:
+    if kind == "MultiDiscrete":
+        if space.nvec.ndim != 1:
+            raise ValueError(f"{argument} is {space}; a MultiDiscrete must have one dimension")
         start = getattr(space, "start", np.zeros_like(space.nvec))
         return {"space": "MultiDiscrete", "nvec": space.nvec.tolist(), "start": start.tolist()}
     if kind == "MultiBinary":
