@@ -16,6 +16,7 @@ import time
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -158,7 +159,13 @@ def measure(method: str, env: str, seed: int) -> dict:
     return {"CMA-ES": run_cma, "SNES": run_snes}[method](env, seed)
 
 
-def report(found: dict[str, dict], seeds: range) -> str:
+def describe() -> str:
+    """Return what a run is measured on: the machine, and the versions of the libraries."""
+    packages = [name for name in ("cma", "evotorch", "gymnasium") if find_spec(name)]
+    return f"{describe_machine()} {', '.join(f'{name} {version(name)}' for name in packages)}."
+
+
+def report(found: dict[str, Any], seeds: range) -> str:
     environments = [env for env in BUDGETS if any(f"/{env}/" in key for key in found)]
     lines = [
         "# Policies: other libraries",
@@ -203,16 +210,12 @@ def report(found: dict[str, dict], seeds: range) -> str:
                 cells[k] = f"**{cells[k]}**"
         lines.append(f"| {env} | {BUDGETS[env]:,} | {' | '.join(cells)} |")
     speeds = ", ".join(f"{m} {np.median(r):,.0f}" for m, r in rates.items())
-    packages = [name for name in ("cma", "evotorch", "gymnasium") if find_spec(name)]
-    peers = ", ".join(f"{name} {version(name)}" for name in packages)
     lines += ["", f"Steps a second, median over environments, on a shared machine: {speeds}."]
     lines += ["", "![validation return against steps and seconds](control.png)"]
-    return "\n".join(
-        [*lines, "", f"Measured with `make control`. {describe_machine()} {peers}.", ""]
-    )
+    return "\n".join([*lines, "", f"Measured with `make control`. {found['machine']}", ""])
 
 
-def draw(found: dict[str, dict], seeds: range, path: Path) -> None:
+def draw(found: dict[str, Any], seeds: range, path: Path) -> None:
     environments = [env for env in BUDGETS if any(f"/{env}/" in key for key in found)]
     with plt.rc_context(LOOK):
         figure, rows = plt.subplots(
@@ -226,25 +229,27 @@ def draw(found: dict[str, dict], seeds: range, path: Path) -> None:
                     runs = [found[k] for s in seeds if (k := f"{method}/{env}/{s}") in found]
                     if not runs:
                         continue
-                    start = max(run["points"][0][row] for run in runs)
-                    end = min(run["points"][-1][row] for run in runs)
-                    grid = np.linspace(start, max(start, end), 60)
+                    start = min(run["points"][0][row] for run in runs)
+                    end = np.median([run["points"][-1][row] for run in runs])
+                    grid = np.linspace(start, end, 400)
                     curves = [sample(np.array(run["points"]), row, grid) for run in runs]
+                    median = np.median(curves, axis=0)
+                    median[np.isinf(median)] = np.nan  # before most runs have validated
                     scale = 1e-6 if row == 0 else 1
-                    axes.plot(scale * grid, np.median(curves, axis=0), color=colour,
-                              label=method)  # fmt: skip
+                    axes.plot(scale * grid, median, color=colour, label=method)
                 axes.set_xlabel(label)
             rows[0][column].set_title(env)
             rows[0][column].set_ylabel("validation return" if column == 0 else "")
         rows[1][0].set_ylabel("validation return")
-        rows[0][0].legend(fontsize=7)
+        handles, labels = rows[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
         figure.savefig(path, dpi=110)
 
 
 def sample(points: np.ndarray, row: int, grid: np.ndarray) -> np.ndarray:
-    """Return the best validation return at each place of a grid that begins at the first point."""
+    """Return the best validation return so far at each place of a grid, −∞ before the first."""
     place = np.searchsorted(points[:, row], grid, side="right") - 1
-    return points[np.maximum(place, 0), 2]
+    return np.where(place < 0, -np.inf, points[place, 2])
 
 
 def thin(run: dict, n: int = 60) -> dict:
@@ -271,7 +276,7 @@ def main() -> None:
                 if key in found or time.perf_counter() - began > arguments.seconds:
                     continue
                 try:
-                    found[key] = thin(measure(method, env, seed))
+                    found |= {key: thin(measure(method, env, seed)), "machine": describe()}
                 except ModuleNotFoundError as error:
                     print(f"{key}: not run, {error.name} is not installed", flush=True)
                     continue
