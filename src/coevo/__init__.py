@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from coevo.core.extensions.in_place_fitness import InPlaceFitness
     from coevo.core.extensions.population_reduction import PopulationReduction
     from coevo.core.extensions.revival import Revival
+    from coevo.core.extensions.turnover import Turnover
     from coevo.core.extensions.weight_decay import WeightDecay
     from coevo.core.metrics import make_metric
     from coevo.core.network import Architecture, Network
@@ -68,6 +69,7 @@ __all__ = [
     "Settings",
     "Smoothing",
     "Strategy",
+    "Turnover",
     "WeightDecay",
     "__version__",
     "datasets",
@@ -117,6 +119,7 @@ _HOMES = {
     "Settings": "coevo.core.settings.Settings",
     "Smoothing": "coevo.core.smoothing.Smoothing",
     "Strategy": "coevo.core.strategy.Strategy",
+    "Turnover": "coevo.core.extensions.turnover.Turnover",
     "WeightDecay": "coevo.core.extensions.weight_decay.WeightDecay",
     "evolve": "coevo.training.evolve.evolve",
     "evolve_function": "coevo.policies.function.evolve_function",

@@ -154,6 +154,8 @@ PBEST_ONE_BY_ONE = {"strategy": "current-to-pbest/1(synchronous=False)", "max_ge
         {"control": "jde", "extensions": ["population_reduction(final_size=4)"]},
         {"control": "shade", "strategy": "current-to-pbest/1",
          "extensions": ["population_reduction(final_size=4)"]},
+        {"extensions": ["turnover(parts=3)"]},
+        {"extensions": ["turnover(parts=3)"]} | ONE_BY_ONE,
         {"control": "shade"} | ONE_BY_ONE,
         PBEST_ONE_BY_ONE,
     ],

@@ -237,6 +237,8 @@ def test_an_absurd_size_takes_no_memory(path):
         ("extensions.archive.counts", lambda a: a[1:]),
         ("extensions.archive.counts", lambda a: a.astype(float)),
         ("extensions.shade.places", lambda a: a[1:]),
+        ("extensions.turnover.order", lambda a: a[1:]),
+        ("extensions.turnover.order", lambda a: a * 0),
         ("extensions.shade.places", lambda a: a + 1000),
         ("extensions.shade.places", lambda a: a - 1000),
         ("extensions.shade.places", lambda a: a.astype(float)),
@@ -248,7 +250,9 @@ def test_an_absurd_size_takes_no_memory(path):
     ],
 )
 def test_extensions_whose_memory_makes_no_sense_are_refused(path, data, name, change):
-    settings = SMALL | {"control": "shade", "strategy": "current-to-pbest/1"}
+    settings = SMALL | {
+        "control": "shade", "strategy": "current-to-pbest/1", "extensions": ["turnover"],
+    }  # fmt: skip
     evolve(*data, **settings | {"max_generations": 2}, checkpoint=path)
     saved = load(path)
     values, arrays = freezing.freeze(saved.state)

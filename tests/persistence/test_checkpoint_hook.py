@@ -62,6 +62,8 @@ SMALL = {
         {"control": "dither", "extensions": [WeightDecay(0.1)]},
         {"control": "jde"},
         {"control": "jde", "strategy": Strategy(synchronous=False)},
+        {"extensions": ["turnover(parts=4)"], "hidden_layer_sizes": (9,)},
+        {"extensions": ["revival", "turnover(parts=3)"], "control": "jde", "validate_every": 4},
         {"control": "shade", "strategy": "current-to-pbest/1"},
         {"control": "shade", "strategy": CurrentToPBest(synchronous=False)},
         {"control": "shade", "variant": "DE"},

@@ -247,7 +247,8 @@ def _find_validation(draft: SimpleNamespace, size: ProblemSize) -> int | str:
     reductions = [e for e in draft.extensions if isinstance(e, PopulationReduction)]
     n_individuals = min([int(draft.population_size), *(e.final_size for e in reductions)])
     n_candidates = n_individuals * (2 if draft.limited_evaluation else 1)
-    n_measured = n_candidates * _find_mean_batch(draft, size.n_instances)
+    period = max((e.turn_period for e in draft.extensions), default=1)
+    n_measured = n_candidates * _find_mean_batch(draft, size.n_instances) / period
     cost = _COST_OF_PASS * size.n_validation
     if _find_interval(cost * size.replacement_passes, n_measured) == 1:
         return REPLACEMENT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,15 @@ class Turn:
     subpopulations: range
     targets: range
     completes: bool
+
+    def cut(self, rows: range) -> Turn | None:
+        """Return its part with these of the block's subpopulations, None if it has none of them."""
+        start, stop = max(self.rows.start, rows.start), min(self.rows.stop, rows.stop)
+        if start >= stop:
+            return None
+        first = self.subpopulations.start - self.rows.start
+        here = range(first + start, first + stop)
+        return replace(self, rows=slice(start, stop), subpopulations=here)
 
     @property
     def here(self) -> slice:

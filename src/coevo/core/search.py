@@ -107,7 +107,8 @@ class Search(SearchLoop):
     def evaluations_per_generation(self) -> int:
         """Trials and, if these are measured anew, targets, of subpopulations at their smallest."""
         smallest, _ = self.settings.population_sizes
-        return len(self.decomposition) * smallest * (1 + self.inheritance.measures_targets)
+        n_turns = sum(len(block) // self.turn_period for block in self.decomposition.blocks)
+        return max(1, n_turns) * smallest * (1 + self.inheritance.measures_targets)
 
     def _remeasure(self) -> None:
         """Under full evaluation, measure all individuals.
@@ -150,7 +151,7 @@ class Search(SearchLoop):
         log = TrialLog.blank(state.fitness.shape)
         replaced: list[int] = []
         evaluator.rebase(state.global_solution, state.batches.take(state.rng))  # 16
-        for turn in self._turns:  # 17
+        for turn in self._choose_turns():  # 17
             offspring = self._reproduce(turn, log)  # 24–26
             outcome = self._compete(turn, offspring, log)  # 21–23, 27–40
             replaced += [turn.subpopulations[k] for k in np.flatnonzero(outcome.has_moved)]
@@ -273,6 +274,11 @@ class Search(SearchLoop):
 
     # ------------------------------------------------------------------------- for extensions
 
+    @property
+    def turn_period(self) -> int:
+        """In how many generations each subpopulation takes its turn."""
+        return max(extension.turn_period for extension in self.extensions)
+
     def memory(self, extension: Extension) -> Memory:
         """Return what an extension remembers; its arrays go into checkpoints."""
         return self.state.memories[extension.name]
@@ -345,6 +351,12 @@ class Search(SearchLoop):
         self._turns = plan_turns(
             self.decomposition.blocks, size, self.settings.strategy.synchronous
         )
+
+    def _choose_turns(self) -> Sequence[Turn]:
+        turns: Sequence[Turn] = self._turns
+        for extension in self.extensions:
+            turns = extension.choose_turns(self, turns)
+        return turns
 
     def _compose(self, chosen: Array) -> Array:
         """Assemble a network from the chosen individual of each subpopulation."""

@@ -6,6 +6,7 @@ knowing what it is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -50,6 +51,11 @@ class Extension(Component):
     def check(self, settings: Settings) -> None:
         """Raise if it cannot be used with the other settings, some of which may still be "auto"."""
 
+    @property
+    def turn_period(self) -> int:
+        """In how many generations each subpopulation takes its turn at least once."""
+        return 1
+
     def population_sizes(self, size: int) -> tuple[int, int]:
         """Return the fewest and the most individuals that it leaves of subpopulations of a size."""
         return size, size
@@ -71,6 +77,10 @@ class Extension(Component):
 
     def before_generation(self, search: Search) -> None:
         """Called before the generation's batch is taken."""
+
+    def choose_turns(self, search: Search, turns: Sequence[Turn]) -> Sequence[Turn]:
+        """Return which turns the generation has, or parts of them (`Turn.cut`), in order."""
+        return turns
 
     def before_block(self, search: Search, turn: Turn, offspring: Offspring) -> None:
         """Called when the trials of a block have been made, before they are measured."""

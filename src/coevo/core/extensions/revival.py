@@ -15,7 +15,7 @@ from coevo.core.extensions.base import Extension
 if TYPE_CHECKING:
     from coevo.core.search import Search
 
-_EVERY = 20  # generations between two checks, as a check reads all individuals
+_EVERY = 20  # turns of a subpopulation between two checks, as a check reads all individuals
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Revival(Extension):
     def before_generation(self, search: Search) -> None:
         """Check for a collapse, and draw new individuals."""
         state = search.state
-        if state.generation == 0 or state.generation % _EVERY:
+        if state.generation == 0 or state.generation % (_EVERY * search.turn_period):
             return
         blocks = state.subpopulations
         ratios = [
