@@ -193,3 +193,21 @@ def test_a_terminal_does_not_interpret_what_a_table_holds(house, tmp_path, termi
         assert screen.wait() == 0
     assert "\\x1b[31mred," in screen.seen
     assert "\x1b[31m" not in screen.seen
+
+
+def test_what_stood_for_a_missing_value_in_training_does_so_in_predictions(coevo, brief, tmp_path):
+    days = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.2020" for i in range(60)]
+    rows = [f"{'-9999' if i % 9 == 0 else i},{'-' if i % 7 == 0 else days[i]}" for i in range(60)]
+    lines = [f"{row},{'yes' if i > 30 else 'no'}" for i, row in enumerate(rows)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,day,y", *lines]) + "\n")
+    words = ["--missing=-9999", "--missing=-", "--output", "run"]
+    done = coevo("train", "t.csv", "--target", "y", *words, *brief)
+    assert done.exit_code == 0, done.stderr
+    assert "missing, as said in training: '-9999', '-'" in coevo("inspect", "run").stdout
+    (tmp_path / "marked.csv").write_text(f"x,day\n-9999,{days[0]}\n3,-\n")
+    (tmp_path / "empty.csv").write_text(f"x,day\n,{days[0]}\n3,\n")
+    pd.read_csv("marked.csv").to_parquet("marked.parquet")
+    expected = coevo("predict", "run", "empty.csv", "--proba")
+    for name in ("marked.csv", "marked.parquet"):
+        found = coevo("predict", "run", name, "--proba")
+        assert (found.exit_code, found.stdout, found.stderr) == (0, expected.stdout, "")

@@ -104,6 +104,8 @@ def test_a_rebuilt_encoding_does_what_the_fitted_one_does(given_tables):
         {"notations": [["t", {"decimal": ".", "unit": ""}]]},
         {"dates": [["d", {"format": "%Y", "origin": "2020-01-01", "parts": ["year"]}]]},
         {"dates": [["d", 5]]},
+        {"missing": "-"},
+        {"missing": [-9999]},
         {"more": 1},
     ],
     ids=str,

@@ -196,7 +196,7 @@ def read_encoding(model: Model) -> Encoding:
             "it reads dates, or numbers with units or separators, from a table, which `coevo "
             "predict` and `coevo export` can do"
         )
-    further = {"target", "dates", "notations"}  # read by `coevo.tabular` only
+    further = {"target", "dates", "notations", "missing"}  # read by `coevo.tabular` only
     encoding = Encoding.from_json(
         {name: part for name, part in model.preprocessing.items() if name not in further}
     )

@@ -13,7 +13,7 @@ import warnings
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -105,6 +105,12 @@ class CsvTable(Table):
                     if frame is None:
                         return
                     yield frame
+
+    def with_missing(self, texts: Sequence[str]) -> CsvTable:
+        """Return this table, in which further texts stand for a missing value."""
+        return replace(
+            self, options=self.options | {"na_values": [*self.options["na_values"], *texts]}
+        )
 
     @contextmanager
     def _source(self) -> Iterator[Path | io.TextIOBase]:

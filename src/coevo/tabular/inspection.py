@@ -96,6 +96,8 @@ def _describe_columns(preprocessing: Preprocessing) -> Iterator[str]:
     for name, known in encoding.categories.items():
         shown = [text or "(missing)" for text in known]
         yield f"  {name!r}: {len(known)} categories: {_list(shown)}"
+    if preprocessing.missing:
+        yield f"  missing, as said in training: {', '.join(map(repr, preprocessing.missing))}"
 
 
 def describe_importance(importance: Mapping[str, Any]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,10 @@ class ParquetTable(Table):
                 if parts
                 else pandas.DataFrame({name: [] for name in names or self.names})
             )
+
+    def with_missing(self, texts: Sequence[str]) -> ParquetTable:
+        """Return this table, in which further texts stand for a missing value."""
+        return replace(self, missing=(*self.missing, *texts))
 
     @property
     def _missing_numbers(self) -> list[float]:

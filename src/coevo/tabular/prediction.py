@@ -164,6 +164,7 @@ class TableModel:
         how = self.preprocessing
         as_text = {*how.encoding.categories, *how.dates, *how.notations, *keep}
         as_text -= {*how.numeric} - {*how.notations}
+        table = table.with_missing(how.missing)
         needed = list(dict.fromkeys([*how.columns, *keep]))
         n_rows = 0
         for frame in table.frames(needed, as_text, CHUNK):

@@ -20,7 +20,7 @@ from coevo.persistence.model import ModelError, is_name
 from coevo.tabular.dates import DateColumn
 from coevo.tabular.notation import Notation
 
-_OWN = {"target", "notations", "dates"}
+_OWN = {"target", "notations", "dates", "missing"}
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,15 @@ class Preprocessing:
         How numbers are written, by numeric column, where they are not plain.
     dates
         How columns of dates become numeric columns.
+    missing
+        Texts that stand for a missing value, besides those that always do.
     """
 
     encoding: Encoding
     target: str | None = None
     notations: Mapping[str, Notation] = field(default_factory=dict)
     dates: Mapping[str, DateColumn] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
     @property
     def numeric(self) -> list[str]:
@@ -91,21 +94,27 @@ class Preprocessing:
             **self.encoding.as_json(),
             "notations": [[name, asdict(how)] for name, how in self.notations.items()],
             "dates": [[name, date.as_json()] for name, date in self.dates.items()],
+            "missing": list(self.missing),
         }
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Preprocessing:
         """Return what `as_json` described, or raise if it makes no sense."""
-        given = {"notations": [], "dates": []} | dict(given)  # which version 0.1 did not have
+        # Which version 0.1 did not have.
+        given = {"notations": [], "dates": [], "missing": []} | dict(given)
         encoding = Encoding.from_json({k: v for k, v in given.items() if k not in _OWN})
         if "target" not in given or not isinstance(given["target"], str | None):
             raise ModelError("its preprocessing has a target that is no name")
+        missing = given["missing"]
+        if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
+            raise ModelError("its preprocessing has missing values that are no texts")
         notations, dates = _read_pairs(given["notations"]), _read_pairs(given["dates"])
         read = cls(
             encoding,
             given["target"],
             {name: _read_notation(how) for name, how in notations},
             {name: _read_date(date) for name, date in dates},
+            tuple(missing),
         )
         parts = [part for name, date in read.dates.items() for part in date.names(name)]
         is_known = {*parts, *read.notations} <= {*encoding.medians}

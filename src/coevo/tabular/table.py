@@ -61,6 +61,10 @@ class Table(ABC):
             How many rows at a time; all of them in one frame if None.
         """
 
+    @abstractmethod
+    def with_missing(self, texts: Sequence[str]) -> Table:
+        """Return this table, in which further texts stand for a missing value."""
+
     def check_columns(self, needed: Sequence[str], why: str) -> None:
         """Raise an error that names the columns that are missing, and why they are needed."""
         lacking = [name for name in needed if name not in self.names]

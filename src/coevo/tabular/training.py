@@ -170,7 +170,7 @@ def _run(
     estimator.set_params(checkpoint=folder.checkpoint, resume=True, callbacks=followers)
     estimator.fit(examples.inputs.iloc[examples.training], examples.target[examples.training])
     preprocessing = Preprocessing(
-        estimator.encoding_, str(job.target), examples.notations, examples.dates
+        estimator.encoding_, str(job.target), examples.notations, examples.dates, job.missing
     )
     metrics = _collect_metrics(job, examples, estimator)
     metrics["importance"] = _find_importance(job, examples, estimator, preprocessing, metrics)
