@@ -12,8 +12,8 @@ from coevo._typing import Array
 from coevo.core.extensions.base import Extension
 
 if TYPE_CHECKING:
+    from coevo.core.extensible import ExtensibleSearch
     from coevo.core.schedule import Turn
-    from coevo.core.search import Search
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Control(Extension):
     """An extension that chooses F and CR; it may learn in `after_block`."""
 
     @abstractmethod
-    def draw(self, search: Search, turn: Turn) -> tuple[Array, Array]:
+    def draw(self, search: ExtensibleSearch, turn: Turn) -> tuple[Array, Array]:
         """Choose F and CR for the trials of a turn.
 
         Returns
@@ -36,7 +36,7 @@ class Fixed(Control):
 
     name: ClassVar[str] = "fixed"
 
-    def draw(self, search: Search, turn: Turn) -> tuple[Array, Array]:
+    def draw(self, search: ExtensibleSearch, turn: Turn) -> tuple[Array, Array]:
         """Return the settings; nothing is drawn."""
         shape = (len(turn.subpopulations), len(turn.targets))
         settings = search.settings

@@ -31,8 +31,8 @@ from coevo.core.control import Control, Fixed
 from coevo.core.extensions.base import Memory
 
 if TYPE_CHECKING:
+    from coevo.core.extensible import ExtensibleSearch
     from coevo.core.schedule import TrialLog, Turn
-    from coevo.core.search import Search
 
 _LEAST_SCALE_FACTOR = 1e-3  # with less, a mutant would equal its base
 _SPREAD = 0.1  # scale of SHADE's normal and Cauchy distributions
@@ -55,7 +55,7 @@ class Dither(Control):
     def __post_init__(self) -> None:
         _check_range(self.low, self.high)
 
-    def draw(self, search: Search, turn: Turn) -> tuple[Array, Array]:
+    def draw(self, search: ExtensibleSearch, turn: Turn) -> tuple[Array, Array]:
         """Draw F; return the setting CR."""
         shape = (len(turn.subpopulations), len(turn.targets))
         scale_factors = search.state.rng.uniform(self.low, self.high, shape)
@@ -79,15 +79,15 @@ class JDE(Control):
         _check_range(self.low, self.high)
         check_real("redraw_probability", self.redraw_probability, 0, 1)
 
-    def begin(self, search: Search) -> Memory:
+    def begin(self, search: ExtensibleSearch) -> Memory:
         """Give every individual the settings' F and CR."""
         return _repeat_settings(search, search.state.fitness.shape)
 
-    def fits(self, search: Search, memory: Memory) -> bool:
+    def fits(self, search: ExtensibleSearch, memory: Memory) -> bool:
         """Also refuse impossible rates."""
         return super().fits(search, memory) and _are_possible(memory)
 
-    def draw(self, search: Search, turn: Turn) -> tuple[Array, Array]:
+    def draw(self, search: ExtensibleSearch, turn: Turn) -> tuple[Array, Array]:
         """Take the targets' F and CR, some of them redrawn."""
         memory, shape = search.memory(self), (len(turn.subpopulations), len(turn.targets))
         carried = (memory[name][turn.here, turn.columns] for name in _RATES)
@@ -100,14 +100,14 @@ class JDE(Control):
         )
         return scale_factors, crossover_rates
 
-    def after_block(self, search: Search, turn: Turn, log: TrialLog) -> None:
+    def after_block(self, search: ExtensibleSearch, turn: Turn, log: TrialLog) -> None:
         """Store the F and CR of winning trials."""
         if turn.completes:
             wins = log.wins[turn.here]
             for name in _RATES:
                 search.memory(self)[name][turn.here][wins] = getattr(log, name)[turn.here][wins]
 
-    def keep(self, search: Search, survivors: Array) -> None:
+    def keep(self, search: ExtensibleSearch, survivors: Array) -> None:
         """Drop the F and CR of removed individuals."""
         memory = search.memory(self)
         for name in _RATES:
@@ -133,20 +133,20 @@ class SHADE(Control):
     def __post_init__(self) -> None:
         check_integer("memory_size", self.memory_size, 1)
 
-    def begin(self, search: Search) -> Memory:
+    def begin(self, search: ExtensibleSearch) -> Memory:
         """Fill all pairs with the settings' F and CR."""
         n_subpopulations = len(search.state.fitness)
         places = {"places": np.zeros(n_subpopulations, dtype=np.int64)}
         return _repeat_settings(search, (n_subpopulations, self.memory_size)) | places
 
-    def fits(self, search: Search, memory: Memory) -> bool:
+    def fits(self, search: ExtensibleSearch, memory: Memory) -> bool:
         """Also refuse impossible rates and places."""
         if not (super().fits(search, memory) and _are_possible(memory)):
             return False
         places = memory["places"]
         return bool(((places >= 0) & (places < self.memory_size)).all())
 
-    def draw(self, search: Search, turn: Turn) -> tuple[Array, Array]:
+    def draw(self, search: ExtensibleSearch, turn: Turn) -> tuple[Array, Array]:
         """Draw around remembered pairs."""
         rng, memory = search.state.rng, search.memory(self)
         shape = (len(turn.subpopulations), len(turn.targets))
@@ -164,7 +164,7 @@ class SHADE(Control):
             np.clip(crossover_rates, 0.0, 1.0),
         )
 
-    def after_block(self, search: Search, turn: Turn, log: TrialLog) -> None:
+    def after_block(self, search: ExtensibleSearch, turn: Turn, log: TrialLog) -> None:
         """Replace the next pair of each subpopulation with a success."""
         if not turn.completes:
             return
@@ -186,7 +186,7 @@ class SHADE(Control):
         memory["places"][rows] = (places + 1) % self.memory_size
 
 
-def _repeat_settings(search: Search, shape: tuple[int, ...]) -> Memory:
+def _repeat_settings(search: ExtensibleSearch, shape: tuple[int, ...]) -> Memory:
     settings = search.settings
     values = (settings.scale_factor, settings.crossover_rate)
     return {

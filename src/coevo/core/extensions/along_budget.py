@@ -9,7 +9,7 @@ from coevo._validation import check_integer
 from coevo.core.extensions.base import Extension
 
 if TYPE_CHECKING:
-    from coevo.core.search import Search
+    from coevo.core.extensible import ExtensibleSearch
     from coevo.core.settings import Settings
 
 
@@ -38,7 +38,7 @@ class AlongBudget(Extension):
             )
 
 
-def interpolate(search: Search, first: int, final: int) -> int:
+def interpolate(search: ExtensibleSearch, first: int, final: int) -> int:
     """Return the size between first and final that belongs to the share of the budget spent.
 
     Seconds do not count, so that the size is reproducible.

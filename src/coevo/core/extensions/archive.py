@@ -14,8 +14,8 @@ from coevo.core.selection import Offspring
 from coevo.runtime.jit import compiled, copy
 
 if TYPE_CHECKING:
+    from coevo.core.extensible import ExtensibleSearch
     from coevo.core.schedule import TrialLog, Turn
-    from coevo.core.search import Search
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Archive(Extension):
         check_real("rate", self.rate, 0)
         self._targets: Array | None = None
 
-    def begin(self, search: Search) -> Memory:
+    def begin(self, search: ExtensibleSearch) -> Memory:
         """Return empty archives, one array for each block."""
         state = search.state
         size = self._size(search)
@@ -48,7 +48,7 @@ class Archive(Extension):
         }
         return arrays | {"counts": np.zeros(len(state.fitness), dtype=np.int64)}
 
-    def fits(self, search: Search, memory: Memory) -> bool:
+    def fits(self, search: ExtensibleSearch, memory: Memory) -> bool:
         """Also refuse counts beyond the archives' size."""
         if not super().fits(search, memory):
             return False
@@ -56,25 +56,25 @@ class Archive(Extension):
         is_possible = (counts >= 0) & (counts <= self._size(search))
         return bool(is_possible.all())
 
-    def donors(self, search: Search, turn: Turn) -> Donors:
+    def donors(self, search: ExtensibleSearch, turn: Turn) -> Donors:
         """Return the archived individuals."""
         memory = search.memory(self)
         individuals = memory[f"individuals.{turn.block}"][turn.rows]
         return Donors(individuals, memory["counts"][turn.here])
 
-    def before_block(self, search: Search, turn: Turn, offspring: Offspring) -> None:
+    def before_block(self, search: ExtensibleSearch, turn: Turn, offspring: Offspring) -> None:
         """Copy the targets, as selection may replace them."""
         block = search.state.subpopulations[turn.block]
         self._targets = block[turn.rows, turn.columns].copy()
 
-    def after_block(self, search: Search, turn: Turn, log: TrialLog) -> None:
+    def after_block(self, search: ExtensibleSearch, turn: Turn, log: TrialLog) -> None:
         """Archive the targets with a fitter trial."""
         donors = self.donors(search, turn)
         gains = log.gains[turn.here, turn.columns]
         uniforms = search.state.rng.random(gains.shape)
         _archive(donors.individuals, donors.counts, self._targets, gains, uniforms)
 
-    def keep(self, search: Search, survivors: Array) -> None:
+    def keep(self, search: ExtensibleSearch, survivors: Array) -> None:
         """Shrink the archives with the subpopulations."""
         memory, size = search.memory(self), self._size(search)
         for name in memory:
@@ -82,7 +82,7 @@ class Archive(Extension):
                 memory[name] = memory[name][:, :size].copy()
         np.minimum(memory["counts"], size, out=memory["counts"])
 
-    def _size(self, search: Search) -> int:
+    def _size(self, search: ExtensibleSearch) -> int:
         size: int = search.state.fitness.shape[1]
         return round(self.rate * size)
 

@@ -15,8 +15,8 @@ from coevo.core.component import Component
 from coevo.core.selection import Offspring
 
 if TYPE_CHECKING:
+    from coevo.core.extensible import ExtensibleSearch
     from coevo.core.schedule import TrialLog, Turn
-    from coevo.core.search import Search
     from coevo.core.settings import Settings
 
 Memory = dict[str, Array]
@@ -60,11 +60,11 @@ class Extension(Component):
         """Return the fewest and the most individuals that it leaves of subpopulations of a size."""
         return size, size
 
-    def begin(self, search: Search) -> Memory:
+    def begin(self, search: ExtensibleSearch) -> Memory:
         """Return the memory that a search begins with."""
         return {}
 
-    def fits(self, search: Search, memory: Memory) -> bool:
+    def fits(self, search: ExtensibleSearch, memory: Memory) -> bool:
         """Return whether a memory belongs to such a search: by default, by shapes and dtypes."""
         fresh, found = (
             {name: (array.shape, array.dtype) for name, array in arrays.items()}
@@ -72,26 +72,26 @@ class Extension(Component):
         )
         return fresh == found
 
-    def resume(self, search: Search) -> None:
+    def resume(self, search: ExtensibleSearch) -> None:
         """Called once at the start, with the memory in place."""
 
-    def before_generation(self, search: Search) -> None:
+    def before_generation(self, search: ExtensibleSearch) -> None:
         """Called before the generation's batch is taken."""
 
-    def choose_turns(self, search: Search, turns: Sequence[Turn]) -> Sequence[Turn]:
+    def choose_turns(self, search: ExtensibleSearch, turns: Sequence[Turn]) -> Sequence[Turn]:
         """Return which turns the generation has, or parts of them (`Turn.cut`), in order."""
         return turns
 
-    def before_block(self, search: Search, turn: Turn, offspring: Offspring) -> None:
+    def before_block(self, search: ExtensibleSearch, turn: Turn, offspring: Offspring) -> None:
         """Called when the trials of a block have been made, before they are measured."""
 
-    def after_block(self, search: Search, turn: Turn, log: TrialLog) -> None:
+    def after_block(self, search: ExtensibleSearch, turn: Turn, log: TrialLog) -> None:
         """Called after selection in a block; `log` has the generation's wins and gains so far."""
 
-    def keep(self, search: Search, survivors: Array) -> None:
+    def keep(self, search: ExtensibleSearch, survivors: Array) -> None:
         """Called when individuals are removed; survivors: (SP, NP) indices of those that remain."""
 
-    def donors(self, search: Search, turn: Turn) -> Donors | None:
+    def donors(self, search: ExtensibleSearch, turn: Turn) -> Donors | None:
         """Return individuals outside a block's subpopulations that may be parents."""
         return None
 

@@ -9,7 +9,7 @@ from coevo.core.component import is_auto
 from coevo.core.extensions.along_budget import AlongBudget, interpolate
 
 if TYPE_CHECKING:
-    from coevo.core.search import Search
+    from coevo.core.extensible import ExtensibleSearch
     from coevo.core.settings import Settings
 
 
@@ -40,7 +40,7 @@ class BatchGrowth(AlongBudget):
                 "batches grow when they are drawn anew"
             )
 
-    def before_generation(self, search: Search) -> None:
+    def before_generation(self, search: ExtensibleSearch) -> None:
         """Set the size of batches in the next partition."""
         final_size = min(self.final_size, search.evaluator.n_instances)
         first_size = int(search.settings.batch_size)

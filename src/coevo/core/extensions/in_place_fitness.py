@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from coevo.core.extensions.base import Extension
 
 if TYPE_CHECKING:
-    from coevo.core.search import Search
+    from coevo.core.extensible import ExtensibleSearch
 
 
 @dataclass
@@ -22,7 +22,7 @@ class InPlaceFitness(Extension):
 
     name: ClassVar[str] = "in_place_fitness"
 
-    def before_generation(self, search: Search) -> None:
+    def before_generation(self, search: ExtensibleSearch) -> None:
         """Measure before the first generation.
 
         A population of whole networks and one around a given network have been measured so already.

@@ -13,7 +13,7 @@ from coevo.core.extensions.along_budget import AlongBudget, interpolate
 from coevo.core.extensions.revival import Revival
 
 if TYPE_CHECKING:
-    from coevo.core.search import Search
+    from coevo.core.extensible import ExtensibleSearch
     from coevo.core.settings import Settings
 
 
@@ -50,7 +50,7 @@ class PopulationReduction(AlongBudget):
         """From the final size to the first."""
         return self.final_size, size
 
-    def before_generation(self, search: Search) -> None:
+    def before_generation(self, search: ExtensibleSearch) -> None:
         """Remove individuals, if subpopulations should be smaller by now."""
         state = search.state
         size = interpolate(search, int(search.settings.population_size), self.final_size)

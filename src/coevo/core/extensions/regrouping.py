@@ -14,7 +14,7 @@ from coevo.core.decomposition import Decomposition
 from coevo.core.extensions.base import Extension, Memory
 
 if TYPE_CHECKING:
-    from coevo.core.search import Search
+    from coevo.core.extensible import ExtensibleSearch
 
 
 @dataclass
@@ -38,25 +38,25 @@ class Regrouping(Extension):
     def __post_init__(self) -> None:
         check_integer("every", self.every, 1)
 
-    def begin(self, search: Search) -> Memory:
+    def begin(self, search: ExtensibleSearch) -> Memory:
         """Remember the order of genes that the groups were cut from."""
         order = search.decomposition.gene_order
         assert order is not None
         return {"gene_order": order}
 
-    def fits(self, search: Search, memory: Memory) -> bool:
+    def fits(self, search: ExtensibleSearch, memory: Memory) -> bool:
         """Refuse what is not a permutation of the genes."""
         return super().fits(search, memory) and np.array_equal(
             np.sort(memory["gene_order"]), np.arange(len(memory["gene_order"]))
         )
 
-    def resume(self, search: Search) -> None:
+    def resume(self, search: ExtensibleSearch) -> None:
         """Restore the groups that the search had."""
         order = search.memory(self)["gene_order"]
         if not np.array_equal(order, self.begin(search)["gene_order"]):
             search.regroup(search.decomposition.redraw(order))
 
-    def before_generation(self, search: Search) -> None:
+    def before_generation(self, search: ExtensibleSearch) -> None:
         """Draw new groups every so many generations."""
         state = search.state
         if state.generation == 0 or state.generation % self.every:

@@ -13,7 +13,7 @@ from coevo._validation import check_integer, check_real
 from coevo.core.extensions.base import Extension
 
 if TYPE_CHECKING:
-    from coevo.core.search import Search
+    from coevo.core.extensible import ExtensibleSearch
 
 _EVERY = 20  # turns of a subpopulation between two checks, as a check reads all individuals
 
@@ -53,11 +53,11 @@ class Revival(Extension):
         """From the first size to the largest."""
         return size, max(size, self.largest_size)
 
-    def resume(self, search: Search) -> None:
+    def resume(self, search: ExtensibleSearch) -> None:
         """Set F for the NP of a resumed search."""
         self._fit_scale_factor(search, search.state.fitness.shape[1])
 
-    def before_generation(self, search: Search) -> None:
+    def before_generation(self, search: ExtensibleSearch) -> None:
         """Check for a collapse, and draw new individuals."""
         state = search.state
         if state.generation == 0 or state.generation % (_EVERY * search.turn_period):
@@ -73,7 +73,7 @@ class Revival(Extension):
             self._fit_scale_factor(search, new_size)
             search.repopulate([self._draw(search, b, new_size) for b in range(len(blocks))])
 
-    def _draw(self, search: Search, b: int, size: int) -> Array:
+    def _draw(self, search: ExtensibleSearch, b: int, size: int) -> Array:
         """Return individuals (k, size, genes) with the old mean; X_i first unless means do."""
         state, old = search.state, search.state.subpopulations[b]
         noise = state.rng.standard_normal((len(old), size, old.shape[2])).astype(old.dtype)
@@ -86,7 +86,7 @@ class Revival(Extension):
                 drawn[k, 0] = state.global_solution[search.decomposition.groups[i]]
         return np.asarray(drawn, dtype=old.dtype)
 
-    def _fit_scale_factor(self, search: Search, size: int) -> None:
+    def _fit_scale_factor(self, search: ExtensibleSearch, size: int) -> None:
         """Set F ∝ 1 / √NP, as the critical F is."""
         first = search.first_settings
         if size != first.population_size:

@@ -12,8 +12,8 @@ from coevo._validation import check_integer
 from coevo.core.extensions.base import Extension, Memory
 
 if TYPE_CHECKING:
+    from coevo.core.extensible import ExtensibleSearch
     from coevo.core.schedule import Turn
-    from coevo.core.search import Search
     from coevo.core.settings import Settings
 
 _CUT = ("neuron", "neuron_outgoing", "synapse")  # decompositions with many in a layer
@@ -54,17 +54,17 @@ class Turnover(Extension):
         """As many generations as there are parts."""
         return self.parts
 
-    def begin(self, search: Search) -> Memory:
+    def begin(self, search: ExtensibleSearch) -> Memory:
         """Return the order of parts, which is drawn when the first is chosen."""
         return {"order": np.arange(self.parts)}
 
-    def fits(self, search: Search, memory: Memory) -> bool:
+    def fits(self, search: ExtensibleSearch, memory: Memory) -> bool:
         """Also refuse what is not a permutation of the parts."""
         return super().fits(search, memory) and np.array_equal(
             np.sort(memory["order"]), np.arange(self.parts)
         )
 
-    def choose_turns(self, search: Search, turns: Sequence[Turn]) -> list[Turn]:
+    def choose_turns(self, search: ExtensibleSearch, turns: Sequence[Turn]) -> list[Turn]:
         """Keep output neurons and one part of each hidden layer."""
         order = search.memory(self)["order"]
         place = search.state.generation % self.parts
