@@ -6,7 +6,14 @@ import sys
 import numpy as np
 import pytest
 
-from coevo import Settings, evolve_policy, load_policy
+from coevo import (
+    Architecture,
+    Settings,
+    Smoothing,
+    evolve_function,
+    evolve_policy,
+    load_policy,
+)
 from coevo.core.stopping import StopReason
 from coevo.policies.defaults import DEFAULTS
 
@@ -162,7 +169,17 @@ def test_refusals(make_target_env, changes, message):
         evolve_policy(make_target_env(), **changes)
 
 
+def test_smoothing_needs_data(make_target_env):
+    for arguments in ({"strategy": "smoothing"}, {"settings": Settings(strategy=Smoothing())}):
+        with pytest.raises(ValueError, match=r'strategy="smoothing" needs a data set'):
+            evolve_policy(make_target_env(), **arguments)
+        with pytest.raises(ValueError, match=r'strategy="smoothing" needs a data set'):
+            evolve_function(lambda *_: 0.0, Architecture(1, (), 1), instances=4, **arguments)
+
+
 def test_wrong_types(make_target_env):
+    with pytest.raises(TypeError, match="env_kwargs must be a dictionary of arguments, got"):
+        evolve_policy(make_target_env(), env_kwargs=[1])
     with pytest.raises(TypeError, match="reward must be a function of a Step"):
         evolve_policy(make_target_env(), reward=3)
     with pytest.raises(TypeError, match="simultaneous must be True or False"):

@@ -6,6 +6,7 @@ from typing import Any
 
 from coevo.core.component import is_auto
 from coevo.core.settings import Settings
+from coevo.core.smoothing import Smoothing
 from coevo.training.variants import VARIANTS
 
 DEFAULTS: dict[str, Any] = {
@@ -33,7 +34,18 @@ def complete(
 
     Settings that are given as an object are complete but for "auto". A variant has switches of its
     own.
+
+    Raises
+    ------
+    ValueError
+        If the strategy is smoothing, which only data sets can serve.
     """
+    strategy = changes.get("strategy", getattr(settings, "strategy", None))
+    if str(strategy).partition("(")[0] == Smoothing.name:
+        raise ValueError(
+            'strategy="smoothing" needs a data set; what is measured elsewhere needs a strategy '
+            'of differential evolution, such as "rand/1"'
+        )
     if settings is None:
         switches = VARIANTS.get(variant or "", {})
         return {n: value for n, value in DEFAULTS.items() if n not in switches} | changes

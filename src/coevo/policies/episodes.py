@@ -81,6 +81,8 @@ def make_environment(env: Any, kwargs: Mapping[str, Any] | None = None, **furthe
     kwargs, **further
         What is handed over to it.
     """
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise TypeError(f"env_kwargs must be a dictionary of arguments, got {kwargs!r}")
     arguments = {**(kwargs or {}), **further}
     try:
         if isinstance(env, str):
