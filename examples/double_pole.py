@@ -78,12 +78,19 @@ class DoublePole(gymnasium.Env):
         times their change since the step before: a fixed linear map of those of the two steps, with
         the same information. Of the two themselves, which are nearly equal, a network would need
         large weights of opposite signs.
+    has_changes
+        Without velocities, whether changes are observed; otherwise the two steps themselves are.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012 - Gymnasium's way
 
-    def __init__(self, has_velocities: bool = True, render_mode: str | None = None) -> None:
-        self.has_velocities = has_velocities
+    def __init__(
+        self,
+        has_velocities: bool = True,
+        has_changes: bool = True,
+        render_mode: str | None = None,
+    ) -> None:
+        self.has_velocities, self.has_changes = has_velocities, has_changes
         self.render_mode = render_mode
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (6,), np.float64)
         self.action_space = gymnasium.spaces.Box(-1, 1, (1,))
@@ -102,7 +109,8 @@ class DoublePole(gymnasium.Env):
         before, self._seen = self._seen, scaled[::2]
         if self.has_velocities:
             return scaled
-        return np.concatenate([self._seen, CHANGE_SCALE * (self._seen - before)])
+        second = CHANGE_SCALE * (self._seen - before) if self.has_changes else before
+        return np.concatenate([self._seen, second])
 
     def step(self, action):
         """Push the cart with a force of up to 10 N."""
@@ -128,18 +136,27 @@ class DoublePole(gymnasium.Env):
         return np.asarray(picture)
 
 
-def evolve(has_velocities: bool, seed: int, max_episodes: int):
+def evolve(
+    has_velocities: bool,
+    seed: int,
+    max_episodes: int,
+    *,
+    has_changes: bool = True,
+    decomposition: str = "neuron",
+):
     """Evolve until a network balances for 100,000 steps; return policy, steps and all episodes.
 
-    There is one start, so that there is nothing to limit evaluation to: the variant is CCDE, one
-    subpopulation for each neuron, as in ESP. Training has episodes of 1,000 steps, and who gets
-    through these is tested. A search that gets nowhere begins anew.
+    There is one start, so that there is nothing to limit evaluation to: the variant is CCDE, by
+    default with one subpopulation for each neuron, as in ESP. Training has episodes of 1,000
+    steps, and who gets through these is tested. A search that gets nowhere begins anew.
     """
     n_episodes, n_attempts = 0, 0
     while True:
         result = evolve_policy(
-            DoublePole, env_kwargs={"has_velocities": has_velocities}, variant="CCDE",
-            seed=1000 * seed + n_attempts, n_training_seeds=1, n_validation_seeds=1,
+            DoublePole,
+            env_kwargs={"has_velocities": has_velocities, "has_changes": has_changes},
+            limited_evaluation=False, decomposition=decomposition, seed=1000 * seed + n_attempts,
+            n_training_seeds=1, n_validation_seeds=1,
             hidden_layer_sizes=(5,), population_size=10, initial_range=INITIAL_RANGE,
             scale_initial_range=False, normalize_observations=False, max_steps=IN_TRAINING,
             target_fitness=IN_TRAINING, patience=PATIENCE,
