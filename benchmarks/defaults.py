@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -195,7 +196,12 @@ class Store:
         with self._lock:
             sets = self.content.setdefault(half, {}).setdefault(name, {})
             sets[str(split)] = sets.get(str(split), {}) | outcome
-            self.content["machine"] = describe_machine()
+            can_tell = hasattr(os, "sched_getaffinity")  # Linux only
+            n_cores = len(os.sched_getaffinity(0)) if can_tell else os.cpu_count() or 1
+            self.content.setdefault("how", {})[half] = (
+                f"`python {' '.join(['benchmarks/defaults.py', *sys.argv[1:]])}`, "
+                f"{n_cores} core{'s' if n_cores > 1 else ''}. {describe_machine()}"
+            )
             beside = self._path.with_suffix(".part")
             beside.write_text(json.dumps(self.content, indent=1) + "\n")
             beside.replace(self._path)
@@ -338,9 +344,9 @@ def report(content: dict) -> str:
         lines += compare(rows, column(180), column(60), "180 s less 60 s, points:")
         for c in own:
             lines += compare(rows, c, "MLP", f"{c}, less the MLP, points:")
+        lines += ["", f"Measured with {content.get('how', {}).get(half, '')}"]
     lines += ["", "An interval that holds 0 is within chance; it allows for splits that share rows "
-              "(Nadeau and Bengio, 2003). Measured with `python benchmarks/defaults.py`. "
-              f"{content.get('machine', '')}", ""]  # fmt: skip
+              "(Nadeau and Bengio, 2003).", ""]  # fmt: skip
     return "\n".join(lines)
 
 
