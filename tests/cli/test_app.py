@@ -23,6 +23,9 @@ ROWS = "x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40))
         (["predict", ".", "t.csv"], "there is no model.safetensors in the folder"),
         (["predict", "t.csv", "t.csv"], "is not a good model file"),
         (["predict", "none"], "Missing argument 'DATA'"),
+        (["predict", "t.csv", "m.safetensors"], "MODEL stands before DATA: coevo predict m.saf"),
+        (["train", "t.json", "--target", "y"], "t.json is a JSON file; save the table as CSV"),
+        (["policy", "watch", "none"], "there is no model at none"),
         (["inspect", "t.csv"], "is not a good model file"),
         (["export", "t.csv"], "say which format: --onnx"),
         (["bench", "--shape", "3"], "--shape must be sizes as in 30-50-2"),
@@ -33,6 +36,8 @@ ROWS = "x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40))
 )
 def test_other_commands_give_one_line_too(coevo, tmp_path, words, message, assert_one_line):
     (tmp_path / "t.csv").write_text(ROWS)
+    (tmp_path / "t.json").write_text('{"x": [1, 2], "y": [3, 4]}')
+    (tmp_path / "m.safetensors").touch()
     assert_one_line(coevo(*words), message)
 
 

@@ -65,6 +65,7 @@ def test_unknown_categories_and_missing_values_are_predicted_too(house, coevo, t
         ("a,b\n3,4\n", "has no columns 'age', 'town'"),
         ("age,town\n3,Rome\nold,Rome\n", "new.csv must hold numbers and holds 'old' in row 2"),
         ("age,town\nTrue,Rome\n", "must hold numbers"),
+        ("age,town\n3,Rome\n-,Rome\n", "in row 2; --missing=- takes that as missing"),
         ("age,town\n", "no rows"),
         ("age,town\ninf,Rome\n", "infinite"),
     ],

@@ -13,7 +13,7 @@ def test_columns_whose_categories_cover_few_rows_are_pointed_out():
     (note,) = note_columns(inputs, 20)
     assert note == (
         "'first code' holds 100 different texts, and the 20 most frequent, which are kept, cover "
-        "20% of the rows; --drop 'first code' leaves it out"
+        "20% of the rows; --max-categories keeps more, --drop 'first code' leaves it out"
     )
 
 
@@ -50,6 +50,7 @@ def test_texts_that_differ_in_case_or_spaces_are_pointed_out():
     (note,) = note_similar("town", ["New York", "Oslo", "new york", "NewYork", "Rome", "rome"])
     assert note == (
         "'town' holds texts that differ in case or spaces only and count as different: "
-        "'New York' and 'NewYork' and 'new york'; 'Rome' and 'rome'"
+        "'New York' and 'NewYork' and 'new york'; 'Rome' and 'rome'; if they mean the same, "
+        "write them alike in the table"
     )
     assert list(note_similar("town", ["Rome", "Roma"])) == []

@@ -66,9 +66,12 @@ class Group(TyperGroup):
                 words, prog_name or "coevo", complete_var, standalone_mode=False, **extra
             )
         except _UsageError as error:
+            suggestion = _suggest_options(error)
+            if suggestion and getattr(error, "possibilities", None):
+                error.possibilities = None  # type: ignore[attr-defined] # less near ones
             message = str(error.format_message())  # type: ignore[attr-defined]
             # Without a message the help has been shown already.
-            code = _complain(message + _suggest_options(error), "see --help") if message else 2
+            code = _complain(message + suggestion, "see --help") if message else 2
         except BrokenPipeError:
             code = 1  # the reader of our output has gone, as `head` does
         except (Exception, KeyboardInterrupt) as error:

@@ -121,6 +121,8 @@ def watch(
     from coevo.policies.policy import load_policy  # noqa: PLC0415 - slow to import
     from coevo.policies.rendering import play  # noqa: PLC0415
 
+    if not model.is_file():
+        raise FileNotFoundError(f"there is no model at {model}")
     policy = load_policy(model)
     if output is not None:
         total = policy.record(output, seed=seed, env=env)

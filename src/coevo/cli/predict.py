@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -53,7 +54,11 @@ def predict(
     from coevo.persistence.atomic import write_atomically  # noqa: PLC0415
     from coevo.tabular.prediction import TableModel, UnknownCategories, csv_chunks  # noqa: PLC0415
     from coevo.tabular.reading import open_table  # noqa: PLC0415
+    from coevo.tabular.run_folder import is_model  # noqa: PLC0415
 
+    if is_model(data) and not is_model(model):
+        words = shlex.join(["coevo", "predict", str(data), str(model)])
+        raise ValueError(f"MODEL stands before DATA: {words}")
     loaded = TableModel.load(model)
     table = open_table(data, encoding=encoding, delimiter=delimiter, missing=missing or ())
     loaded.check(table)

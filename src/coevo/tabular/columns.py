@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -96,8 +97,13 @@ def check_dates(moments: Array, column: Any, form: str, path: object, first_row:
         how = "as in 2020-01-31" if form == ISO else f"written as {form}"
         raise TableError(
             f"column {column.name!r} of {path} must hold dates {how} and holds {column[where]!r} "
-            f"in row {first_row + where + 1}"
+            f"in row {first_row + where + 1}{advise_missing(column[where])}"
         )
+
+
+def advise_missing(value: object) -> str:
+    """Return the end of a sentence: what to do if a value that is refused means a missing one."""
+    return f"; --missing={shlex.quote(str(value))} takes that as missing"
 
 
 def find_row(column: Any, mask: Array) -> int:

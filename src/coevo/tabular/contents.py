@@ -95,7 +95,9 @@ def read_contents(
     if not known.any():
         raise TableError(f"the target {target!r} of {table.path} is missing in every row")
     if not known.all():
-        notes.append(f"{(~known).sum()} rows without a value of {target!r} are left out")
+        n_unknown = int((~known).sum())
+        rows, are = ("row", "is") if n_unknown == 1 else ("rows", "are")
+        notes.append(f"{n_unknown} {rows} without a value of {target!r} {are} left out")
         # Such a row, a footer perhaps, says nothing about what a column holds.
         frame = frame[known]
     reader = _Reader(table, notes)
@@ -154,18 +156,23 @@ class _Reader:
             check_finite(numbers, column, self.table.path)
             self._note_notation(column, numbers, notation)
             return numbers
+        is_mostly_numbers = _MOSTLY * is_wrong.sum() <= len(column)
         if task == "regression" or (
             task is None
-            and _MOSTLY * is_wrong.sum() <= len(column)
+            and is_mostly_numbers
             and infer_task(numbers[~is_wrong], column.name)[0] == "regression"
         ):
             where = find_row(column, is_wrong)
-            text = shlex.quote(str(column[where]))
-            raise TableError(
+            message = (
                 f"the target {column.name!r} holds text, {column[where]!r} in row {where + 1}, and "
-                f"regression needs numbers; --missing {text} leaves out rows with that text"
-                + ("" if task else ", --task classification takes every value as a label")
+                "regression needs numbers"
             )
+            if is_mostly_numbers:
+                text = shlex.quote(str(column[where]))
+                message += f"; --missing={text} leaves out rows with that text"
+            if task is None:
+                message += ", --task classification takes every value as a label"
+            raise TableError(message)
         return as_texts(column)
 
     def _read_dates(self, column: Any, form: str | None) -> Array:
@@ -211,8 +218,8 @@ class _Reader:
             where = find_row(column, is_wrong)
             self.notes.append(
                 f"column {column.name!r} is categorical because of {column[where]!r} in row "
-                f"{where + 1}, though most of it is {what}; if that means a missing value, name "
-                "it with --missing"
+                f"{where + 1}, though most of it is {what}; if that means a missing value, "
+                f"--missing={shlex.quote(str(column[where]))} says so"
             )
 
 

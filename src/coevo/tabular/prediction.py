@@ -18,7 +18,7 @@ from coevo.estimators.scaling import run
 from coevo.persistence import model
 from coevo.persistence.encoding import read_encoding
 from coevo.persistence.model import Model, ModelError
-from coevo.tabular.columns import as_numbers, as_texts, check_dates, check_finite
+from coevo.tabular.columns import advise_missing, as_numbers, as_texts, check_dates, check_finite
 from coevo.tabular.dates import parse_dates
 from coevo.tabular.notation import Notation
 from coevo.tabular.preprocessing import Preprocessing
@@ -112,6 +112,7 @@ class TableModel:
                 raise TableError(
                     f"column {name!r} of {path} must hold numbers and holds "
                     f"{frame[name].iloc[row]!r} in row {first_row + row + 1}"
+                    + advise_missing(frame[name].iloc[row])
                 )
             check_finite(numbers, frame[name], path, first_row)
             if encoding.medians[name] is None and np.isnan(numbers).any():

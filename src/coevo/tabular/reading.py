@@ -40,4 +40,6 @@ def open_table(
         return ParquetTable.open(path, tuple(missing))
     if start == b"PK\x03\x04":
         raise TableError(f"{path} is a zip archive, as Excel's files are; save the table as CSV")
+    if start[:1] in (b"{", b"[") and path.suffix in (".json", ".jsonl", ".ndjson"):
+        raise TableError(f"{path} is a JSON file; save the table as CSV")
     return CsvTable.open(path, encoding, delimiter, tuple(missing))

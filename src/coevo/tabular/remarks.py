@@ -38,7 +38,7 @@ def note_scattered(column: Any, max_categories: int) -> Iterator[str]:
         yield (
             f"{column.name!r} holds {len(counts):,} different texts, and the {max_categories} most "
             f"frequent, which are kept, cover {share:.0%} of the rows; "
-            f"--drop {shlex.quote(column.name)} leaves it out"
+            f"--max-categories keeps more, --drop {shlex.quote(column.name)} leaves it out"
         )
 
 
@@ -52,7 +52,8 @@ def note_similar(name: str, texts: Sequence[str]) -> Iterator[str]:
         shown = "; ".join(" and ".join(map(repr, group)) for group in similar[:3])
         yield (
             f"{name!r} holds texts that differ in case or spaces only and count as different: "
-            f"{shown}{'; …' if len(similar) > 3 else ''}"
+            f"{shown}{'; …' if len(similar) > 3 else ''}; if they mean the same, write them alike "
+            "in the table"
         )
 
 

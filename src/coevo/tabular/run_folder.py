@@ -131,3 +131,8 @@ def find_model(given: Path) -> Path:
     if not given.is_file():
         raise FileNotFoundError(f"there is no model at {given}")
     return given
+
+
+def is_model(given: Path) -> bool:
+    """Whether a path looks like a model file or a run folder."""
+    return (given / MODEL).is_file() or given.suffix == Path(MODEL).suffix

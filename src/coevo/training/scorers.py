@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, ClassVar
 
 from coevo._typing import Array
@@ -123,7 +124,11 @@ def resolve_metric(
     if isinstance(found, FunctionMetric) and (found.task, task) == ("classification", "multilabel"):
         found = replace(found, task=task)
     if found.task != task:
-        raise ValueError(f"{argument}={found.name!r} is a metric for {found.task}")
+        given = fitness if isinstance(fitness, str) else found.name
+        raise ValueError(
+            f"{argument}={given!r} is a metric for {found.task}; choose one of "
+            f"{', '.join(_list_ours(task))} for {task}"
+        )
     if (
         found is METRICS["f1"]
         and isinstance(responses, ClassResponses)
@@ -203,8 +208,15 @@ def _find_by_name(name: str, task: str, argument: str) -> Callable[..., Any]:
                 return scorer
         metric: Callable[..., Any] = getattr(metrics, name)
         return metric
-    ours = [n for n, m in [*METRICS.items(), *LABEL_METRICS.items()] if m.task == task]
+    ours = _list_ours(task)
+    near = get_close_matches(name, [*ours, *scorers], n=1)
+    asked = f"did you mean {near[0]}? " if near else ""
     raise ValueError(
-        f"{argument}={name!r} is unknown; choose one of {', '.join(ours)}, a metric "
-        f"of sklearn.metrics, or one of its scorers: {', '.join(scorers)}"
+        f"{argument}={name!r} is unknown; {asked}choose one of {', '.join(ours)}, a metric of "
+        "sklearn.metrics, or one of its scorers, which sklearn.metrics.get_scorer_names() lists"
     )
+
+
+def _list_ours(task: str) -> list[str]:
+    """Return the names of coevo's own metrics for a task."""
+    return [n for n, m in [*METRICS.items(), *LABEL_METRICS.items()] if m.task == task]
