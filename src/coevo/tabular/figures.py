@@ -74,6 +74,8 @@ def draw_residuals(truth: Array, predicted: Array, target: str) -> bytes:
         axes.set_ylabel(printable(f"predicted {target}"), parse_math=False)
         differences.hist(predicted - truth, bins=40, color=BLUE)
         differences.set(xlabel="predicted − true", ylabel="number of test rows")
+        for each in (axes, differences):  # the labels of large numbers would touch
+            each.locator_params(axis="x", nbins=5)
     return content.getvalue()
 
 

@@ -21,7 +21,7 @@ from coevo.tabular.figures import draw_residuals
 from coevo.tabular.job import Job
 from coevo.tabular.preprocessing import Preprocessing
 from coevo.tabular.run_folder import RunFolder
-from coevo.tabular.scores import find_confusions, list_metrics
+from coevo.tabular.scores import find_confusions, list_metrics, shorten_number
 
 _MOST_CLASSES = 20  # a larger confusion matrix does not fit on a page
 _MOST_CATEGORIES = 8
@@ -88,7 +88,7 @@ def _environment() -> Any:
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
     environment.filters |= {
-        "short": "{:.4g}".format,
+        "short": shorten_number,
         "count": "{:,}".format,
         "per_cent": "{:.0%}".format,
         "setting": lambda value: (
@@ -106,7 +106,7 @@ def _list_facts(metrics: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the few numbers at the top of the page."""
     part = "test" if "test" in metrics["parts"] else "training"
     name = "accuracy" if metrics["task"] == "classification" else "r2"
-    shown = {"accuracy": "{:.1%}".format, "r2": "{:.3f}".format}[name]
+    shown = {"accuracy": "{:.1%}".format, "r2": "{:z.3f}".format}[name]
     label = {"accuracy": "accuracy", "r2": "R²"}[name]
     for which, text in ((part, f"{label} on the {part} rows"), ("simplest", "simplest model")):
         value = metrics["parts"][which][name]

@@ -55,6 +55,11 @@ def list_metrics(parts: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, list
     ]
 
 
+def shorten_number(value: float) -> str:
+    """Return a number with about four digits, thousands and millions written out."""
+    return f"{value:,.0f}" if 9_999.5 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
 def find_confusions(
     matrix: list[list[int]], classes: list[Any], most: int
 ) -> Iterator[tuple[str, str, int]]:

@@ -11,7 +11,7 @@ from coevo.runtime.terminal import printable
 from coevo.tabular.examples import Examples
 from coevo.tabular.job import Job
 from coevo.tabular.run_folder import RunFolder
-from coevo.tabular.scores import find_confusions, list_metrics
+from coevo.tabular.scores import find_confusions, list_metrics, shorten_number
 from coevo.tabular.table import list_names
 from coevo.tabular.training import Report
 
@@ -49,6 +49,9 @@ def describe_report(report: Report) -> Iterator[str]:
         yield f"it was still improving: `{more}` with a larger budget goes on"
     yield ""
     yield from tabulate(metrics["parts"])
+    if is_no_better(metrics["parts"]):
+        why = "; the notes above may say why" if metrics["notes"] else ""
+        yield f"the model is no better on the test part than the simplest one{why}"
     if "test" in metrics["parts"]:
         yield ""
         test = metrics["parts"]["test"]
@@ -66,6 +69,20 @@ def how_to_resume(folder: RunFolder) -> str:
     return f"`coevo train --resume {shlex.quote(str(folder.path))}` goes on from here"
 
 
+def is_no_better(parts: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether no metric of the test part is better than the simplest model's."""
+    if "test" not in parts:
+        return False
+    pairs = [
+        (value, parts["simplest"][name], name in ("rmse", "mae"))
+        for name, (value,) in list_metrics({"test": parts["test"]})
+    ]
+    return all(
+        ours is not None and theirs is not None and (ours >= theirs if is_error else ours <= theirs)
+        for ours, theirs, is_error in pairs
+    )
+
+
 def tabulate(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a table: a metric a row, a part of the data a column."""
     metrics = list_metrics(parts)
@@ -73,7 +90,7 @@ def tabulate(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     yield " " * width + "".join(f"{part:>{_WIDTH}}" for part in parts)
     for name, values in metrics:
         yield f"{name:<{width}}" + "".join(
-            f"{'–' if value is None else f'{value:.4g}':>{_WIDTH}}" for value in values
+            f"{'–' if value is None else shorten_number(value):>{_WIDTH}}" for value in values
         )
 
 
@@ -95,7 +112,7 @@ def show_confusion(matrix: list[list[int]], classes: list[Any]) -> Iterator[str]
 def _show_quantiles(quantiles: Mapping[str, float]) -> Iterator[str]:
     yield "residuals of the test part (predicted − true), quantiles:"
     yield "".join(f"{name:>{_WIDTH}}" for name in quantiles)
-    yield "".join(f"{value:>{_WIDTH}.4g}" for value in quantiles.values())
+    yield "".join(f"{shorten_number(value):>{_WIDTH}}" for value in quantiles.values())
 
 
 def _shorten(text: str) -> str:
