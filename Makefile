@@ -129,5 +129,6 @@ $(VENV)/.demo: $(VENV)/.venv pyproject.toml
 	touch $@
 
 $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: $(VENV)/.venv pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	@echo "Installing coevo and what it needs for $* into $(VENV), once:"
+	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check -e ".[$*]"
 	touch $@

@@ -27,7 +27,7 @@ from coevo.datasets import Split, load, split
 from coevo.persistence.atomic import write_atomically
 
 SEED = 2
-DEFAULTS = "defaults"  # LECCDE with the library's settings
+DEFAULTS = "defaults"  # the library's settings, which search by smoothing
 PAGE = Path("out/demo.html")
 EXPERIMENT = PAPER["WBC"]
 COLUMNS = ("variant", "train", "validation", "test", "evaluations", "seconds")
@@ -198,7 +198,10 @@ def main() -> None:
         f"WBC: {len(data.train.labels)} training, {len(data.validation.labels)} validation and "
         f"{len(data.test.labels)} test instances."
     )
-    with console.status("Compiling the inner loops, once for this machine"):
+    compiling = "Compiling the inner loops, once for this machine"
+    if not console.is_terminal:
+        console.print(compiling)
+    with console.status(compiling):
         compile_kernels(data)
     columns = (
         TextColumn("{task.description:>8}"),

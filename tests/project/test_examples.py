@@ -21,6 +21,7 @@ def test_demo_ends_with_a_page_to_look_at(monkeypatch, capsys, tmp_path):
     page = tmp_path / "new folder" / "demo.html"
     printed = run(monkeypatch, capsys, "demo.py", "--evaluations", "3_000", "--page", str(page))
     assert printed.split("is in ")[1].strip() == str(page)
+    assert "Compiling the inner loops" in printed  # also where no terminal shows it turning
     text = page.read_text(encoding="utf-8")
     assert text.count("<svg") == text.count("</svg>") == 1
     for variant in ("DE", "LEDE", "CCDE", "LECCDE"):
