@@ -2,7 +2,7 @@
 
 import pytest
 
-from coevo.tabular.summary import is_no_better, show_confusion, tabulate
+from coevo.tabular.summary import is_hardly_better, show_confusion, tabulate
 
 
 def test_metrics_stand_in_columns():
@@ -36,6 +36,7 @@ def test_large_numbers_are_written_out():
     ("test", "simplest", "expected"),
     [
         ({"r2": -0.02, "rmse": 24.1}, {"r2": -0.01, "rmse": 23.9}, True),
+        ({"r2": -0.0001, "rmse": 23.87}, {"r2": -0.002, "rmse": 23.9}, True),
         ({"r2": 0.3, "rmse": 20.0}, {"r2": -0.01, "rmse": 23.9}, False),
         ({"r2": None, "rmse": 1.0}, {"r2": None, "rmse": 2.0}, False),
         # Of rare classes accuracy says little.
@@ -44,4 +45,4 @@ def test_large_numbers_are_written_out():
     ],
 )
 def test_a_model_that_learned_nothing_is_told(test, simplest, expected):
-    assert is_no_better({"test": test, "simplest": simplest}) is expected
+    assert is_hardly_better({"test": test, "simplest": simplest}) is expected

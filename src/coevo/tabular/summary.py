@@ -17,6 +17,7 @@ from coevo.tabular.training import Report
 
 _MOST_CLASSES = 12  # a larger confusion matrix does not fit on a terminal
 _WIDTH = 12
+_NOTICEABLE = 0.01  # of accuracy, R² and so on
 
 
 def describe_examples(job: Job, examples: Examples) -> Iterator[str]:
@@ -49,9 +50,9 @@ def describe_report(report: Report) -> Iterator[str]:
         yield f"it was still improving: `{more}` with a larger budget goes on"
     yield ""
     yield from tabulate(metrics["parts"])
-    if is_no_better(metrics["parts"]):
+    if is_hardly_better(metrics["parts"]):
         why = "; the notes above may say why" if metrics["notes"] else ""
-        yield f"the model is no better on the test part than the simplest one{why}"
+        yield f"the model is hardly better on the test part than the simplest one{why}"
     if "test" in metrics["parts"]:
         yield ""
         test = metrics["parts"]["test"]
@@ -69,18 +70,16 @@ def how_to_resume(folder: RunFolder) -> str:
     return f"`coevo train --resume {shlex.quote(str(folder.path))}` goes on from here"
 
 
-def is_no_better(parts: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether no metric of the test part is better than the simplest model's."""
+def is_hardly_better(parts: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether no score of the test part is noticeably above the simplest model's."""
     if "test" not in parts:
         return False
-    pairs = [
-        (value, parts["simplest"][name], name in ("rmse", "mae"))
+    gains = [
+        None if value is None else value - parts["simplest"][name]
         for name, (value,) in list_metrics({"test": parts["test"]})
+        if name not in ("rmse", "mae")  # of which r2 says all
     ]
-    return all(
-        ours is not None and theirs is not None and (ours >= theirs if is_error else ours <= theirs)
-        for ours, theirs, is_error in pairs
-    )
+    return all(gain is not None and gain < _NOTICEABLE for gain in gains)
 
 
 def tabulate(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
