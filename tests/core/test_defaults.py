@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from coevo import BatchGrowth, PopulationReduction, RandomGroups, Settings, Smoothing
+from coevo import BatchGrowth, PopulationReduction, RandomGroups, Settings, Smoothing, Turnover
 from coevo.core.component import AUTO
 from coevo.core.defaults import ProblemSize, resolve
 
@@ -74,6 +74,28 @@ def test_extensions_are_checked_with_what_auto_stands_for(extension, message):
     settings = Settings(extensions=[extension])
     with pytest.raises(ValueError, match=message):
         resolve(settings, size=SIZE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "n_parts"),
+    [
+        ({"hidden_layer_sizes": ()}, 1),
+        ({"hidden_layer_sizes": (999,)}, 1),
+        ({"hidden_layer_sizes": (50, 1000)}, 2),
+        ({"hidden_layer_sizes": (2499, 50)}, 4),
+        ({"hidden_layer_sizes": (2000,)}, 4),
+        ({"hidden_layer_sizes": (10_000,)}, 8),
+        ({"hidden_layer_sizes": (2000,), "limited_evaluation": False}, 1),
+        ({"hidden_layer_sizes": (2000,), "decomposition": "layer"}, 1),
+        ({"hidden_layer_sizes": (2000,), "decomposition": RandomGroups()}, 1),
+    ],
+)
+def test_wide_layers_evolve_a_part_at_a_time(changes, n_parts):
+    resolved = resolve(Settings(strategy="rand/1", **changes))
+    found = [e for e in resolved.extensions if isinstance(e, Turnover)]
+    assert found == ([Turnover(n_parts)] if n_parts > 1 else [])
+    given = resolve(Settings(strategy="rand/1", extensions=[], **changes))
+    assert given.extensions == ()
 
 
 # ------------------------------------------------------------------------------------- smoothing

@@ -16,6 +16,7 @@ from coevo.core.extensions.base import Extension
 from coevo.core.extensions.in_place_fitness import InPlaceFitness
 from coevo.core.extensions.population_reduction import PopulationReduction
 from coevo.core.extensions.revival import Revival
+from coevo.core.extensions.turnover import Turnover
 from coevo.core.metrics import Metric, find_metric
 from coevo.core.settings import REPLACEMENT, Settings
 from coevo.core.smoothing import Smoothing
@@ -28,6 +29,8 @@ _EVOLUTIONARY = frozenset({
 """Settings of differential evolution that smoothing does not use, or has one value for."""
 _SEARCH_TO_VALIDATION = 10  # instances measured in the search for each one in validation
 _COST_OF_PASS = 1.5  # of an instance in validation, where a candidate's is 1: candidates share work
+_NEURONS_OF_PART = 500  # of the widest hidden layer that evolve in a generation, at least
+_MOST_PARTS = 8  # each part needs a pass of the global solution over its batch
 _SMOOTHING_PASSES = 3  # that a generation of smoothing makes over its batch, at least
 _STREAM_GENERATIONS = 600  # what the rate on a stream is chosen for: a stream may be short
 
@@ -228,10 +231,16 @@ def _choose_for_evolution(
 
 
 def _find_extensions(draft: SimpleNamespace) -> tuple[Extension, ...]:
-    revival = (Revival(),) if draft.decomposition == "neuron" else ()
+    found: list[Extension] = []
     # Under full evaluation the sampled fitness of an individual is never measured again.
-    is_sampled_for_good = not draft.limited_evaluation and draft.decomposition != "whole"
-    return (InPlaceFitness(), *revival) if is_sampled_for_good else revival
+    if not draft.limited_evaluation and draft.decomposition != "whole":
+        found.append(InPlaceFitness())
+    if draft.decomposition == "neuron":
+        found.append(Revival())
+    n_parts = min(_MOST_PARTS, max(draft.hidden_layer_sizes, default=0) // _NEURONS_OF_PART)
+    if n_parts > 1 and draft.decomposition == "neuron" and draft.limited_evaluation:
+        found.append(Turnover(n_parts))
+    return tuple(found)
 
 
 # ------------------------------------------------------------------------------------ validation

@@ -125,8 +125,10 @@ class Settings:
         Further changes to the search, as names with settings ("weight_decay(rate=0.001)",
         "population_reduction(final_size=10)", "batch_growth(final_size=2000)") or objects, your own
         included. "auto" is "revival" for neurons, which draws new individuals when subpopulations
-        have collapsed, and under full evaluation "in_place_fitness", which measures all individuals
-        in the first global solution; () for none.
+        have collapsed, under limited evaluation and with 1000 neurons or more in a layer
+        "turnover", which evolves a part of them in each generation, and under full evaluation
+        "in_place_fitness", which measures all individuals in the first global solution; () for
+        none.
     max_evaluations
         End after the first generation with which this many networks have been evaluated for
         fitness, initial sampling included, validation not. None for no limit, here and below.
