@@ -5,6 +5,10 @@ population or many (CC); the inheritance says whether evaluation is limited (LE)
 no layers and no kernels: an Evaluator measures, and extensions add what the paper does not have
 (`core/extensible.py`).
 
+Line 2 is `draw_state` in `core/state.py`, line 15 the loop in `core/loop.py`. Lines 18 and 19 copy
+P_i and Ft_i; here the trials are made, and what they inherit is found, before anything is replaced.
+Line 20, each target in turn, is the loop in `select`.
+
 Two things are arranged differently from the listing, with the same result. Subpopulations that see
 the same inputs are handled as a block: their trials depend on their own individuals only, so that
 all can be made before the first is measured. And validation, which nothing in the search depends
@@ -27,7 +31,7 @@ from coevo.core.selection import Offspring, Outcome, Rule, find_candidates, sele
 
 
 class Search(ExtensibleSearch):
-    """Limited Evaluation Cooperative Co-evolutionary DE, and its three siblings.
+    """Limited Evaluation Cooperative Co-evolutionary DE (LECCDE), and DE, LEDE and CCDE.
 
     Iterate over it to go one generation at a time, or `run` it to the end. `assemble` builds one
     from settings.
@@ -53,7 +57,7 @@ class Search(ExtensibleSearch):
         """Give each individual the mean fitness of the random networks it took part in."""
         state, n_subpopulations = self.state, len(self.decomposition)
         size = state.fitness.shape[1]
-        totals, times = np.zeros_like(state.fitness), np.zeros_like(state.fitness)
+        totals, times = np.zeros_like(state.fitness), np.zeros_like(state.fitness)  # 3
         everyone = np.arange(n_subpopulations)
         # With one subpopulation an individual is a network: there is nothing to combine it with.
         rounds = self.settings.sampling_rounds if n_subpopulations > 1 else 1
