@@ -16,6 +16,8 @@ BRIEF = ["--hidden-layer-sizes", "none", "--population-size", "4", "--max-genera
 def test_a_policy_is_trained_and_watched(coevo, tmp_path):
     done = coevo("policy", "train", "CartPole-v1", *BRIEF)
     assert done.exit_code == 0, done.stderr
+    assert "searching by rand/1: NP 4, F 0.5, CR 0.5, batches of 1, at most" in done.stderr
+    assert "2 generations" in done.stderr
     assert "on 100 fresh seeds" in done.stdout
     assert "coevo policy watch CartPole-v1.safetensors" in done.stdout
     done = coevo(
@@ -41,6 +43,7 @@ def test_json_and_resume(coevo, tmp_path):
     assert whole["interval"][0] < whole["mean_return"] < whole["interval"][1]
     first = [*words, "--checkpoint", "run.checkpoint", "--max-generations", "1"]
     assert coevo(*first).exit_code == 0
+    assert "run.checkpoint is there already; go on from it with --resume" in coevo(*first).stderr
     resumed = json.loads(coevo(*words, "--checkpoint", "run.checkpoint", "--resume").stdout)
     for name in ("mean_return", "validation_return", "generations", "seed"):
         assert resumed[name] == whole[name]

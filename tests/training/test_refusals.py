@@ -72,6 +72,7 @@ def test_targets_that_cannot_be_squared_are_refused(data):
         ),
         ({"initial_range": 10**400}, ValueError, "initial_range must be above 0 and at most"),
         ({"population_size": 2**31}, MemoryError, "population_size=2147483648"),
+        ({"hidden_layer_sizes": "50"}, TypeError, "must be a sequence of whole numbers, got '50'"),
         ({"callbacks": np.array(2)}, TypeError, "callbacks must be a list of functions"),
         ({"activation": np.ones(2)}, ValueError, "activation=.* is unknown"),
         ({"representative": pd.NA}, ValueError, "representative=<NA> is unknown"),

@@ -70,15 +70,26 @@ def train(
     path = output or Path(f"{env.replace('/', '-')}.safetensors")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"--output: the folder {path.parent} does not exist")
+    if checkpoint is not None and checkpoint.exists() and not resume:
+        raise FileExistsError(
+            f"the checkpoint {checkpoint} is there already; go on from it with --resume, or "
+            "remove it"
+        )
     with Progress("evolving", total=1, is_shown=not as_json or sys.stderr.isatty()) as progress:
         from coevo.policies.evolve import evolve_policy  # noqa: PLC0415 - slow to import
-        from coevo.policies.progress import PolicyProgress  # noqa: PLC0415
+        from coevo.policies.progress import Announcement, PolicyProgress  # noqa: PLC0415
+
+        def announce(line: str) -> None:
+            if not as_json:
+                with progress.pause():
+                    typer.echo(line, err=True)
 
         result = evolve_policy(
             env, variant=variant, max_steps=max_steps, n_training_seeds=training_seeds,
             n_validation_seeds=validation_seeds, bounds=bounds, simultaneous=simultaneous,
             backend=backend, n_workers=workers, cluster=scheduler, checkpoint=checkpoint,
-            resume=resume, callbacks=[PolicyProgress(progress)], **settings,
+            resume=resume, callbacks=[Announcement(announce), PolicyProgress(progress)],
+            **settings,
         )  # fmt: skip
         result.save(path)
         progress.say("measuring")

@@ -338,6 +338,8 @@ class Settings:
 def _find_sizes(given: Any) -> tuple[int, ...]:
     """Return layer sizes as a tuple; one number means one layer."""
     try:
+        if isinstance(given, str | bytes):
+            raise TypeError
         sizes = (given,) if isinstance(given, int) else tuple(given)
     except TypeError:
         raise TypeError(
