@@ -33,6 +33,20 @@ def test_tables_follow_from_results(scripts):
     assert text == expected
 
 
+def test_the_first_figures_are_those_of_the_race():
+    race = json.loads((BENCHMARKS / "results" / "race.json").read_text(encoding="utf-8"))
+    after = {
+        name: next(p["test"] for p in reversed(outcome["points"]) if p["seconds"] <= 60)
+        for name, outcome in race["MNIST"]["outcomes"].items()
+    }
+    others = max(after[name] for name in after.keys() - {"coevo", "leccde", "backprop"})
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert (
+        f"after 60 seconds, coevo has {100 * after['coevo']:.1f} %, coevo LECCDE "
+        f"{100 * after['leccde']:.1f} and the best of the others {100 * others:.1f}"
+    ) in text
+
+
 def test_another_table_takes_the_place_of_the_old(scripts):
     page = "a\n<!-- made by benchmarks/x.py -->\n\n| old |\n\n<!-- end -->\nb\n"
     replaced = scripts["readme"].replace_table(page, "x", "| new |\n")
