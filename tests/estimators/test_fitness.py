@@ -104,8 +104,8 @@ def test_validation_weighs_classes_even_if_training_has_one_weight(binary):
 @pytest.mark.parametrize(
     ("estimator", "fitness", "match"),
     [
-        (CoevoClassifier, "acuracy", "balanced_accuracy.*neg_brier_score"),
-        (CoevoRegressor, "r3", "squared_error.*r2"),
+        (CoevoClassifier, "acuracy", "did you mean accuracy.*balanced_accuracy.*get_scorer_names"),
+        (CoevoRegressor, "r3", "squared_error, absolute_error, .*get_scorer_names"),
         (CoevoClassifier, "squared_error", "metric for regression"),
         (CoevoRegressor, "accuracy", "metric for classification"),
         (CoevoClassifier, "f1", "f1_macro"),
