@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from coevo.persistence.model import load as load_model
     from coevo.persistence.model import save as save_model
     from coevo.persistence.onnx import export_onnx
+    from coevo.policies.ask_tell import AskTell
     from coevo.policies.evolve import PolicyResult, evolve_policy
-    from coevo.policies.function import AskTell, evolve_function
+    from coevo.policies.function import evolve_function
     from coevo.policies.policy import Policy, load_policy
     from coevo.training.evolve import evolve
     from coevo.training.paper import PAPER
@@ -97,7 +98,7 @@ _HOMES = {
     "SHADE": "coevo.core.extensions.adaptation.SHADE",
     "VARIANTS": "coevo.training.variants.VARIANTS",
     "Architecture": "coevo.core.network.Architecture",
-    "AskTell": "coevo.policies.function.AskTell",
+    "AskTell": "coevo.policies.ask_tell.AskTell",
     "BatchGrowth": "coevo.core.extensions.batch_growth.BatchGrowth",
     "Checkpoint": "coevo.persistence.checkpoint_hook.Checkpoint",
     "CoevoClassifier": "coevo.estimators.CoevoClassifier",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from coevo.core.component import is_auto
+from coevo.core.network import Architecture
 from coevo.core.settings import Settings
 from coevo.core.smoothing import Smoothing
+from coevo.training.evolve import resolve_settings
 from coevo.training.variants import VARIANTS
 
 DEFAULTS: dict[str, Any] = {
@@ -51,3 +54,28 @@ def complete(
         return {n: value for n, value in DEFAULTS.items() if n not in switches} | changes
     autos = {n: DEFAULTS[n] for n in DEFAULTS if is_auto(getattr(settings, n, None))}
     return autos | changes
+
+
+def settle_settings(
+    settings: Settings | None,
+    variant: str | None,
+    architecture: Architecture,
+    n_instances: int,
+    changes: dict[str, Any],
+) -> Settings:
+    """Return settings for networks of an architecture."""
+    if not isinstance(architecture, Architecture):
+        raise TypeError(f"architecture must be a coevo.Architecture, got {architecture!r}")
+    for name in ("hidden_layer_sizes", "activation"):
+        if name in changes:
+            raise ValueError(f"{name} is part of architecture; give it there alone")
+    if "fitness" in changes or (settings is not None and not is_auto(settings.fitness)):
+        raise ValueError("fitness is what measure returns; give that alone")
+    completed = complete(settings, variant, changes)
+    if settings is None and "batch_size" not in changes:
+        completed["batch_size"] = min(completed["batch_size"], n_instances)
+    return replace(
+        resolve_settings(settings, variant, completed),
+        hidden_layer_sizes=architecture.hidden_layer_sizes,
+        activation=architecture.activation,
+    )
