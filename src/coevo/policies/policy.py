@@ -112,7 +112,7 @@ class Policy:
         seed
             Of the episodes; training and validation use others.
         env, env_kwargs, max_steps
-            Another environment with the same spaces than that of the training.
+            An environment other than that of the training, with the same spaces.
         backend, n_workers, cluster
             As for `coevo.evolve_policy`.
         """

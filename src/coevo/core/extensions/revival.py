@@ -74,7 +74,10 @@ class Revival(Extension):
             search.repopulate([self._draw(search, b, new_size) for b in range(len(blocks))])
 
     def _draw(self, search: ExtensibleSearch, b: int, size: int) -> Array:
-        """Return individuals (k, size, genes) with the old mean; X_i first unless means do."""
+        """Return individuals (k, size, genes) with the old mean.
+
+        The first is X_i, unless the representative is the mean, which the new ones keep.
+        """
         state, old = search.state, search.state.subpopulations[b]
         noise = state.rng.standard_normal((len(old), size, old.shape[2])).astype(old.dtype)
         noise -= noise.mean(axis=1, keepdims=True)
