@@ -36,7 +36,9 @@ def describe_machine() -> str:
     return (
         f"{datetime.date.today().isoformat()}; {processor()}, {os.cpu_count()} cores; "
         f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}, "
-        f"{blas.get('internal_api', 'unknown BLAS')} {blas.get('version', '')}."
+        f"{blas.get('internal_api', 'unknown BLAS')} {blas.get('version', '')} "
+        f"{blas.get('architecture', '')}".rstrip()
+        + "."
     )
 
 

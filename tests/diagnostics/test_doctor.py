@@ -12,7 +12,9 @@ def findings(**kernels):
         "versions": {"python": "3.11"},
         "optional": {"onnx": None, "pandas": "2.2"},
         "machine": {"system": "Linux", "processor": "fast", "cores": 4, "threads": 2},
-        "blas": [{"internal_api": "openblas", "version": "0.3", "num_threads": 4}],
+        "blas": [
+            {"internal_api": "openblas", "version": "0.3", "architecture": "Zen", "num_threads": 4}
+        ],
         "environment": {"OMP_NUM_THREADS": "1"},
         "sgemm_flops": 5e10,
         "kernels": {"compiled_now": [], "seconds": 0.2, "folder": "cache"} | kernels,
@@ -31,6 +33,7 @@ def test_kernels_in_words(kernels, state):
     lines = doctor.describe(findings(**kernels))
     assert state in lines[-1]
     assert any("not installed (export, extra coevo[onnx])" in line for line in lines)
+    assert any("openblas 0.3, kernels for Zen, 4 threads" in line for line in lines)
     assert any("50 GFLOP/s" in line for line in lines)
     assert any("OMP_NUM_THREADS=1" in line for line in lines)
 

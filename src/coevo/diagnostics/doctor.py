@@ -8,11 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_info
 
 from coevo.core import operators
 from coevo.diagnostics.baseline import sgemm_rate
-from coevo.diagnostics.environment import available_cores, machine, versions
+from coevo.diagnostics.environment import available_cores, blas_libraries, machine, versions
 from coevo.runtime import threads
 from coevo.runtime.jit import cache_folder, watching
 from coevo.training.evolve import evolve
@@ -34,26 +33,16 @@ def examine() -> dict[str, Any]:
             optional[package] = version(package)
         except PackageNotFoundError:
             optional[package] = None
-    libraries = [
-        {key: library.get(key) for key in ("internal_api", "version", "num_threads", "filepath")}
-        for library in threadpool_info()
-        if library["user_api"] == "blas"
-    ]
-    # SciPy may bring a second one; NumPy's does the matrix products.
-    libraries.sort(key=lambda library: "numpy" not in str(library["filepath"]))
     return {
         "versions": versions(),
         "optional": optional,
         "machine": machine(threads.available_threads()),
         "cores": available_cores(),
-        "blas": [
-            {key: value for key, value in library.items() if key != "filepath"}
-            for library in libraries
-        ],
+        "blas": blas_libraries(),
         "environment": {
             name: value
             for name, value in sorted(os.environ.items())
-            if name.endswith("_NUM_THREADS") or name.startswith("NUMBA_")
+            if name.endswith(("_NUM_THREADS", "_CORETYPE")) or name.startswith("NUMBA_")
         },
         "sgemm_flops": sgemm_rate(1.0, 1024),
         "kernels": try_kernels(),
@@ -84,7 +73,8 @@ def try_kernels() -> dict[str, Any]:
 def describe(findings: dict[str, Any]) -> list[str]:
     """Return the findings as lines."""
     host, kernels = findings["machine"], findings["kernels"]
-    lines = [f"{name:<14} {found}" for name, found in findings["versions"].items()]
+    packages = {n: found for n, found in findings["versions"].items() if n != "blas"}
+    lines = [f"{name:<14} {found}" for name, found in packages.items()]
     lines += [
         f"{name:<14} {found or 'not installed'} ({EXTRAS[name]})"
         for name, found in findings["optional"].items()
@@ -92,7 +82,8 @@ def describe(findings: dict[str, Any]) -> list[str]:
     lines.append(f"{'machine':<14} {host['system']}, {host['processor']}, {host['cores']} cores")
     for library in findings["blas"]:
         lines.append(
-            f"{'BLAS':<14} {library['internal_api']} {library['version']}, "
+            f"{'BLAS':<14} {library['internal_api']} {library['version']}, kernels for "
+            f"{library['architecture'] or 'an unknown processor'}, "
             f"{library['num_threads']} threads"
         )
     lines += [f"{'set':<14} {name}={value}" for name, value in findings["environment"].items()]

@@ -9,6 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np  # noqa: F401 - loads the BLAS that is looked for
+from threadpoolctl import threadpool_info
+
 _PACKAGES = ("coevo", "numpy", "numba", "scikit-learn", "scipy")
 
 
@@ -21,7 +24,19 @@ def versions() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:  # run from a source tree that is not installed
             found[package] = "unknown"
+    libraries = blas_libraries()
+    if libraries:  # its kernels add up in different orders, so that results differ in the last bits
+        parts = (libraries[0][key] for key in ("internal_api", "version", "architecture"))
+        found["blas"] = " ".join(filter(None, parts))
     return found
+
+
+def blas_libraries() -> list[dict[str, Any]]:
+    """Return each BLAS that is loaded, NumPy's first, which does the matrix products."""
+    keys = ("internal_api", "version", "architecture", "num_threads")
+    found = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    found.sort(key=lambda library: "numpy" not in str(library.get("filepath")))  # SciPy has one too
+    return [{key: library.get(key) for key in keys} for library in found]
 
 
 def machine(n_threads: int) -> dict[str, Any]:
