@@ -72,10 +72,11 @@ defaults ablation ties ranges: %: $(VENV)/.dev
 	$(BIN)/coevo study export benchmarks/plans/$@.toml benchmarks/results/$@.json \
 	    --store out/$@.sqlite --points 4
 	$(BIN)/coevo study report benchmarks/plans/$@.toml --store out/$@.sqlite --output out/$@
-	if [ $@ = ablation ]; then $(BIN)/python benchmarks/ablation.py; \
-	    else cp out/$@/tables.md benchmarks/results/$@.md; fi
-	if [ $@ = defaults ]; then $(BIN)/python benchmarks/defaults.py; fi
-	if [ $@ = ties ] || [ $@ = ranges ]; then $(BIN)/python benchmarks/reproduction.py; fi
+	case $@ in \
+	    ablation) $(BIN)/python benchmarks/ablation.py;; \
+	    defaults) cp out/$@/tables.md benchmarks/results/$@.md && $(BIN)/python benchmarks/defaults.py;; \
+	    *) $(BIN)/python benchmarks/reproduction.py;; \
+	esac
 
 # Every table and figure of the paper; days on one core if nothing were committed. Ctrl-C and start it
 # again as often as you like: runs that were cut off go on from their checkpoints.

@@ -2,14 +2,16 @@
 
 Run it with `make reproduction` after results have changed; it runs nothing itself. Reads
 paper.json, ranges.json, ties.json, readings.json, runtimes.json and diversity.json. Rewrites
-docs/reproduction.md and README.md from benchmarks/templates, paper.md, readings.md, and the figures
-paper-*.svg. A test compares the pages with what this makes.
+docs/reproduction.md and README.md from benchmarks/templates, paper.md, ranges.md, ties.md,
+readings.md, and the figures paper-*.svg. A test compares the pages with what this makes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from readme import README, replace_table
 
 from coevo import PAPER
 from coevo._plotting import LOOK
+from coevo._typing import Array
 from coevo.persistence.atomic import write_atomically
 from coevo.study import open_results, read_plan
 from coevo.study.figures import draw_figures, draw_runtimes
@@ -43,6 +46,19 @@ PLANS = {"paper": "paper", "ranges": HERE / "plans/ranges.toml", "ties": HERE / 
 FIGURES = {"figure-2-one-run": "paper-one-run.svg", "figure-3-variants": "paper-variants.svg",
            "figure-4-mnist": "paper-mnist.svg"}  # fmt: skip
 MARKS = {"within": "✓", "above": "▲", "below": "▼", "unknown": ""}
+PAPER_FIGURE_4 = 91.62  # the best validation accuracy of the run that the paper shows, in its text
+MINOR = (
+    "batches redrawn each epoch", "validation after each generation only",
+    "a trial must be fitter than its target", "decay 0.5",
+    "one crossover mask for all trials of a subpopulation",
+    "the last global solution, not the best validated", "70/15/15 of all 70,000",
+    "pixels as they are, 0 to 255",
+)  # fmt: skip
+WORSE = (
+    "100 hidden neurons", "decay 0", "F 0.3 and CR 0.1, exchanged", "F 0.5, CR 0.9, usual for DE",
+    "F 0.5", "CR 0.9", "pixels from −1 to 1", "each pixel standardised",
+    "individuals replaced at once (asynchronous)", "exponential crossover",
+)  # fmt: skip
 RANGES = {"±1": ", ±1", "±2": ", ±2", "±3": ", ±3", "±4": ""}  # in a row's label
 
 
@@ -51,10 +67,13 @@ class Results:
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[str, Table]] = {}
+        self.outcomes: dict[str, Any] = {}  # of all runs, by key
         for name, source in PLANS.items():
             plan = read_plan(source)
             with open_results(RESULTS / f"{name}.json") as results:
-                found = summarise(plan, results.records([run.key for run in plan.runs]))
+                records = results.records([run.key for run in plan.runs])
+            self.outcomes |= {key: record.outcome for key, record in records.items()}
+            found = summarise(plan, records)
             self.tables[name] = {table.experiment.name: table for table in found}
         self.runtimes = json.loads((RESULTS / "runtimes.json").read_text(encoding="utf-8"))
         self.readings = json.loads((RESULTS / "readings.json").read_text(encoding="utf-8"))
@@ -126,8 +145,14 @@ class Results:
             for median, part in medians
         )
 
-    def fits(self, reach: str) -> str:
-        """Return how many of the medians with a range lie within the paper's."""
+    def seeds_of(self, experiment: str, variant: str) -> str:
+        """Return how many seeds each range has, the last one for itself if it has more."""
+        counts = [self.row(experiment, variant + label, "ranges") for label in RANGES.values()]
+        first, last = (count_runs(row) for row in (counts[0], counts[-1]))
+        return f"{first} seeds" + ("" if first == last else f" ({[*RANGES][-1]}: {last})")
+
+    def fits(self, reach: str, verdict: str = "within") -> str:
+        """Return how many of the medians with a range lie within the paper's, or below."""
         tables = self.tables["ranges"]
         verdicts = [
             self.reported(name, variant, part).judge(
@@ -136,15 +161,30 @@ class Results:
             for name in tables for variant in ("LECCDE", "CCDE") for part in PARTS
             if self.row(name, variant + RANGES[reach], "ranges").cells
         ]  # fmt: skip
-        return f"{verdicts.count('within')} of {len(verdicts)}"
+        return f"{verdicts.count(verdict)} of {len(verdicts)}"
 
-    def best_validation(self, experiment: str, label: str, seed: int, evaluations: int) -> float:
-        """Return the best validation accuracy of a run so far."""
-        summary = self.row(experiment, label)
-        seeds = [run.seed for run in summary.row.runs]
-        assert len(summary.outcomes) > seeds.index(seed)
-        rows = summary.outcomes[seeds.index(seed)].history
-        return 100 * float(rows[rows[:, EVALUATIONS] <= evaluations][-1, BEST])
+    def best_validations(self, experiment: str, label: str, partial: Summary) -> list[float]:
+        """Return what the seeds of a partial row had by then: their best validation accuracies."""
+        complete = {run.seed: run.key for run in self.row(experiment, label).row.runs}
+        found = []
+        for run in partial.row.runs:
+            if self.outcomes.get(run.key) is not None:
+                rows = self.outcomes[complete[run.seed]].history
+                rows = rows[rows[:, EVALUATIONS] <= partial.evaluations]
+                found.append(100 * float(rows[-1, BEST]))
+        return found
+
+    def last_of(self, experiment: str, label: str) -> float:
+        """Return the best validation accuracy at the end of the run that figure 3 shows."""
+        return float(self.row(experiment, label).outcomes[0].history[-1, BEST])
+
+    def is_above(self, rows: list[tuple[str, str]]) -> bool:
+        """Return whether the test accuracies of rows are above the paper's spread."""
+        return all(self.cell(*row).verdict == "above" for row in rows)
+
+    def means(self, experiment: str, label: str) -> str:
+        """Return a row's mean accuracies."""
+        return " / ".join(f"{self.cell(experiment, label, part).mean:.2f}" for part in PARTS)
 
     @property
     def n_readings(self) -> int:
@@ -154,6 +194,15 @@ class Results:
     def reading(self, name: str) -> str:
         """Return the mean accuracies on MNIST under a reading."""
         return " / ".join(f"{value:.2f}" for value in average(self.readings, name))
+
+    def test_of(self, name: str) -> float:
+        """Return the mean test accuracy on MNIST under a reading."""
+        return float(average(self.readings, name)[2])
+
+    def largest_change(self, names: Sequence[str]) -> float:
+        """Return by how much at most some readings change an accuracy on MNIST."""
+        base = average(self.readings, BASE)
+        return max(float(np.abs(average(self.readings, name) - base).max()) for name in names)
 
     def count_fitting(self, name: str) -> tuple[int, int]:
         """Return how many medians of LECCDE on other sets fit the paper under a reading, of all."""
@@ -170,12 +219,12 @@ class Results:
         medians = np.median(list(self.readings[name][cell].values()), axis=0)
         return " / ".join(f"{median:.2f}" for median in medians)
 
-    def crossing(self, percent: float) -> tuple[float, float]:
-        """Return after which share of a MNIST run validation reaches a level, and what remains."""
+    def crossing(self, percent: float) -> tuple[Array, float]:
+        """Return between which shares of a MNIST run validation reaches a level, and its end."""
         rows = self.row("MNIST", "LECCDE").outcomes[0].history
-        reached = rows[100 * rows[:, BEST] >= percent]
-        share = reached[0, EVALUATIONS] / rows[-1, EVALUATIONS] if len(reached) else float("nan")
-        return float(share), 100 * float(rows[-1, BEST])
+        reached = int(np.flatnonzero(100 * rows[:, BEST] >= percent)[0])
+        shares = rows[reached - 1 : reached + 1, EVALUATIONS] / rows[-1, EVALUATIONS]
+        return shares, 100 * float(rows[-1, BEST])
 
 
 def render(results: Results, name: str) -> str:
@@ -196,20 +245,44 @@ def render(results: Results, name: str) -> str:
     return environment.get_template(name).render(
         r=results, claims=find_claims(evidence), BASE=BASE, PER_CONTEST=PER_CONTEST,
         PAPER=PAPER, PARTS=PARTS,
-        VARIANTS=VARIANTS, RANGES=RANGES, SETS=SETS,
+        VARIANTS=VARIANTS, RANGES=RANGES, SETS=SETS, MINOR=MINOR, WORSE=WORSE,
+        PAPER_FIGURE_4=PAPER_FIGURE_4,
     )  # fmt: skip
 
 
 def make_pages(results: Results) -> dict[Path, str]:
     """Return the content of every page that is made from the results."""
-    tables = to_markdown(list(results.tables["paper"].values()), runtimes=False)
     readme = README.read_text(encoding="utf-8")
-    return {
-        RESULTS / "paper.md": tables.replace("\n## ", "\n### "),
+    others = {
+        RESULTS / f"{name}.md": to_markdown(list(results.tables[name].values()))
+        for name in ("ties", "ranges")
+    }
+    return others | {
+        RESULTS / "paper.md": _make_tables(results),
         RESULTS / "readings.md": write_page(results.readings),
         ROOT / "docs" / "reproduction.md": render(results, "reproduction.md"),
         README: replace_table(readme, "reproduction", render(results, "readme.md")),
     }
+
+
+def _make_tables(results: Results) -> str:
+    """Return the tables of the paper's study, with a note on the further seeds of one row."""
+    tables = results.tables["paper"]
+    text = to_markdown(list(tables.values()), runtimes=False).replace("\n## ", "\n### ")
+    further, _ = results.groups_of_esr()
+    low, high = further.interval
+    note = (
+        f"LECCDE with {count_runs(results.row('ESR', 'LECCDE', 'ranges'))} further seeds: "
+        f"{further.median:.2f} [{low:.2f}, {high:.2f}] in test accuracy.\n\n"
+    )
+    end = text.index(f"### {tables['ESR-NP100'].experiment.title}")
+    return text[:end] + note + text[end:]
+
+
+def digest_results() -> str:
+    """Return a digest of the results that are drawn; each figure carries it."""
+    content = b"".join((RESULTS / name).read_bytes() for name in ("paper.json", "runtimes.json"))
+    return f"drawn from the results {hashlib.sha256(content).hexdigest()[:16]}"
 
 
 def draw(results: Results) -> dict[Path, bytes]:
@@ -222,7 +295,9 @@ def draw(results: Results) -> dict[Path, bytes]:
         found = {RESULTS / "paper-runtime.svg": draw_runtimes(runtimes)}
     drawings = {drawing.name: drawing for drawing in draw_figures(
         list(results.tables["paper"].values()))}  # fmt: skip
-    return found | {RESULTS / file: drawings[name].svg for name, file in FIGURES.items()}
+    found |= {RESULTS / file: drawings[name].svg for name, file in FIGURES.items()}
+    mark = f"<!-- {digest_results()} -->\n".encode()
+    return {path: content + mark for path, content in found.items()}
 
 
 def main() -> None:
