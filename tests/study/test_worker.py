@@ -166,6 +166,6 @@ def test_checkpoints_of_other_versions_are_not_found(tmp_path, run, monkeypatch)
     assert folder.path_of(run) != before
     before.parent.mkdir()
     before.touch()
-    folder.remove(run)  # also those of other versions
+    folder.remove([run.key])  # also those of other versions
     folder.close()
     assert not before.parent.exists()
