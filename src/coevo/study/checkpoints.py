@@ -28,7 +28,8 @@ class CheckpointFolder:
         """Return the file for a run's checkpoint; None for backpropagation, which is short.
 
         The name contains a digest of the library versions, so that a run never goes on under other
-        versions than it began with.
+        versions than it began with. A development version of coevo, such as 0.2.0.dev0, counts as
+        one version, whatever its source.
         """
         if self._folder is None or run.variant == BACKPROP:
             return None
