@@ -1,5 +1,6 @@
 """One run: the same result each time, traced or not, whatever its checkpoint file holds."""
 
+import os
 from dataclasses import replace
 from functools import partial
 
@@ -56,6 +57,58 @@ def test_damaged_checkpoint_is_replaced(tmp_path, run):
     path.write_bytes(b"half a checkpoint")
     assert is_same(perform(run, 1, path), perform(run))
     assert path.read_bytes() != b"half a checkpoint"
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """Save a checkpoint after each generation, and note the first generation of each search."""
+    import coevo.study.worker as module
+
+    real, first = module.evolve, []
+
+    def note_first(*arguments, **options):
+        generations = []
+
+        def note(search):
+            generations.append(search.state.generation)
+            first.extend(generations if len(generations) == 1 else [])
+
+        if options["checkpoint"] is not None:
+            options["checkpoint"].every_generations = 1
+        return real(*arguments, **options | {"callbacks": [*options["callbacks"], note]})
+
+    monkeypatch.setattr(module, "evolve", note_first)
+    return first
+
+
+@pytest.mark.parametrize("traces", [False, True])
+def test_run_goes_on_from_the_previous_checkpoint_if_the_last_is_damaged(
+    tmp_path, run, begun, traces
+):
+    run = replace(run, traces=traces)
+    path = tmp_path / "run.checkpoint"
+    whole = perform(run, 1, path)
+    assert begun == [1]
+    path.write_bytes(path.read_bytes()[:-5])
+    resumed = perform(run, 1, path)
+    assert begun == [1, whole.generations]  # only the last generation is done again
+    assert is_same(resumed, whole)
+    np.testing.assert_array_equal(resumed.trace, whole.trace)
+    path.unlink()
+    assert is_same(perform(run, 1, path), whole)
+    assert begun == [1, whole.generations, whole.generations]
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_run_begins_anew_if_both_checkpoints_are_damaged(tmp_path, run, begun, is_linked):
+    path, previous = tmp_path / "run.checkpoint", tmp_path / "run.checkpoint.previous"
+    path.write_bytes(b"half a checkpoint")
+    if is_linked:  # a process killed while it saves leaves one file with both names
+        os.link(path, previous)
+    else:
+        previous.write_bytes(b"half a checkpoint")
+    assert is_same(perform(run, 1, path), perform(run))
+    assert begun == [1, 1]
 
 
 def test_checkpoint_of_another_run_is_replaced(tmp_path, run):
