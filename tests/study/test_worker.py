@@ -1,5 +1,6 @@
 """One run: the same result each time, traced or not, whatever its checkpoint file holds."""
 
+import errno
 import os
 from dataclasses import replace
 from functools import partial
@@ -201,6 +202,70 @@ def test_traced_run_goes_on_with_its_trace(tmp_path, write_plan, monkeypatch, ha
     resumed = perform(run, 1, path)
     assert is_same(resumed, whole)
     np.testing.assert_array_equal(resumed.trace, whole.trace)
+
+
+@pytest.mark.parametrize(
+    ("full", "first"),
+    [
+        ((), 13),  # the checkpoint is of generation 12
+        ((10,), 13),  # no row then, but half of them are dropped
+        ((12,), 11),  # the trace is behind the checkpoint, not behind the one before
+        ((8, 9, 10, 11), 13),  # the next row is written with those before
+        ((8, 9, 10, 11, 12), 1),
+        (range(100), 1),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the trace:RuntimeWarning")
+def test_full_disk_leaves_no_hole_in_a_trace(tmp_path, write_plan, monkeypatch, full, first):
+    import coevo.study.trace as files
+    import coevo.study.worker as module
+
+    run = read_plan(write_plan(tmp_path)).runs[0]
+    run = replace(run, settings=run.settings | {"max_evaluations": 7000})
+    write, real, generations = files.write_atomically, module.evolve, []
+
+    class Told(Trace):
+        def after_generation(self, search):
+            generations.append(search.state.generation)
+            super().after_generation(search)
+
+    def write_if_there_is_room(*arguments):
+        if generations[-1] in full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(*arguments)
+
+    def cut_off(*arguments, **options):
+        def pull_the_plug(search):
+            if search.state.generation == 13 and len(generations) == 13:
+                raise PowerCut
+
+        options["checkpoint"].every_generations = 2
+        return real(*arguments, **options | {"callbacks": [*options["callbacks"], pull_the_plug]})
+
+    monkeypatch.setattr(module, "Trace", partial(Told, capacity=4))
+    whole = perform(run)
+    generations.clear()
+    monkeypatch.setattr(files, "write_atomically", write_if_there_is_room)
+    monkeypatch.setattr(module, "evolve", cut_off)
+    with pytest.raises(PowerCut):
+        perform(run, 1, tmp_path / "run.checkpoint")
+    resumed = perform(run, 1, tmp_path / "run.checkpoint")
+    assert generations[13] == first
+    assert is_same(resumed, whole)
+    np.testing.assert_array_equal(resumed.trace, whole.trace)
+
+
+def test_run_warns_if_its_trace_cannot_be_written(tmp_path, write_plan, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    run = read_plan(write_plan(tmp_path)).runs[0]
+    monkeypatch.setattr("coevo.study.trace.write_atomically", fail)
+    with pytest.warns(RuntimeWarning, match=r"run.checkpoint.trace could not be written") as given:
+        outcome = perform(run, 1, tmp_path / "run.checkpoint")
+    np.testing.assert_array_equal(outcome.trace, perform(run).trace)
+    # Python shows the same text once, so a long run on a full disk does not fill the screen.
+    assert len({str(warning.message) for warning in given}) == 1
 
 
 def test_only_evolved_runs_in_files_have_checkpoints(tmp_path, write_plan):
