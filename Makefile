@@ -79,14 +79,15 @@ defaults ablation ties ranges: %: $(VENV)/.dev
 	esac
 
 # Every table and figure of the paper; days on one core if nothing were committed. Ctrl-C and start it
-# again as often as you like: runs that were cut off go on from their checkpoints.
+# again as often as you like: runs that were cut off go on from their checkpoints. What is done is
+# exported and reported even if a run has failed.
 paper: $(VENV)/.dev
 	mkdir -p out
 	$(BIN)/coevo study import benchmarks/results/paper.json --store out/paper.sqlite
-	$(BIN)/coevo study run paper --store out/paper.sqlite
-	$(BIN)/coevo study export paper benchmarks/results/paper.json --store out/paper.sqlite
-	$(BIN)/coevo study report paper --store out/paper.sqlite --output out/paper
-	$(BIN)/python benchmarks/reproduction.py
+	$(BIN)/coevo study run paper --store out/paper.sqlite; status=$$?; \
+	    $(BIN)/coevo study export paper benchmarks/results/paper.json --store out/paper.sqlite && \
+	    $(BIN)/coevo study report paper --store out/paper.sqlite --output out/paper && \
+	    $(BIN)/python benchmarks/reproduction.py && exit $$status
 
 # Rewrites docs/reproduction.md and README's table from benchmarks/results; runs nothing.
 reproduction: $(VENV)/.dev

@@ -1,13 +1,17 @@
 """`coevo study` does what it says, and says what is wrong in one line."""
 
+import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -38,6 +42,45 @@ def test_a_study_from_plan_to_report(coevo, tmp_path, write_plan):
         for source in ("small.sqlite", "copy.sqlite", "results.json")
     ]
     assert pages[0] == pages[1] == pages[2]
+
+
+def test_report_of_the_committed_results_of_the_paper(coevo, tmp_path):
+    """What the page says follows from the lines of the export, without the code of studies."""
+    export = Path(__file__).parents[2] / "benchmarks" / "results" / "paper.json"
+    done = coevo("study", "report", "paper", "--store", export, "--output", "paper")
+    assert done.exit_code == 0, done.stderr
+    page = (tmp_path / "paper" / "report.html").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in export.read_text(encoding="utf-8").splitlines()[1:]]
+    ended = [line for line in lines if "test" in line]
+    assert re.search(rf"<b>{len(ended)} of \d+</b><span>runs done</span>", page)
+    rows = [
+        ("WBC", "LECCDE", "WBC", {}),
+        ("WBC", "backprop", "WBC", {}),
+        ("ESR", "DE", "ESR", {"population_size": 20}),
+        ("ESR-NP100", "DE", "ESR", {"population_size": 100}),
+        ("HAR", "LECCDE", "HAR", {"max_evaluations": 500_000, "batch_size": 500}),
+        ("HAR-900k", "LECCDE", "HAR", {"max_evaluations": 900_000}),
+        ("MNIST", "LECCDE", "MNIST", {"hidden_layer_sizes": [60]}),
+    ]
+    for experiment, variant, dataset, settings in rows:
+        runs = [
+            line
+            for line in ended
+            if (line["run"]["dataset"], line["run"]["variant"]) == (dataset, variant)
+            and settings.items() <= line["run"]["settings"].items()
+        ]
+        values = 100 * np.array([[run[p] for p in ("train", "validation", "test")] for run in runs])
+        section = page.partition(f'<section id="{experiment}">')[2].partition("</section>")[0]
+        row = section.partition(f'<th scope="row">{variant}</th>')[2].partition("</tr>")[0]
+        assert re.match(rf"<td>{len(runs)}( of \d+)?</td>", row)
+        medians = [float(x) for x in re.findall(r">([\d.]+) ± [\d.]+<small>", row)]
+        np.testing.assert_allclose(medians, np.median(values, axis=0), atol=0.0051)
+        deviations = [float(x) for x in re.findall(r">[\d.]+ ± ([\d.]+)<small>", row)]
+        np.testing.assert_allclose(deviations, values.std(axis=0, ddof=1), atol=0.051)
+        means = [float(x) for x in re.findall(r"\] mean ([\d.]+)</small>", row)]
+        assert bool(means) == (experiment in ("HAR-900k", "MNIST"))  # the paper's averages
+        if means:
+            np.testing.assert_allclose(means, values.mean(axis=0), atol=0.0051)
 
 
 def test_list_names_the_plans(coevo):

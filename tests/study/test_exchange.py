@@ -37,6 +37,15 @@ def test_export_and_import(store, tmp_path, outcome):
     assert import_runs(store, path) == 1
 
 
+def test_import_leaves_failed_runs_that_are_to_be_done_again(store, tmp_path):
+    """As after `--retry-failed`, which was interrupted."""
+    store.finish(store.claim(KEYS, "me", 60), Failure("ValueError: no"), "me")
+    export_runs(store.records().values(), tmp_path / "runs.json")
+    store.retry_failed(KEYS)
+    assert import_runs(store, tmp_path / "runs.json") == 0
+    assert store.states(KEYS)[KEYS[0]] == "waiting"
+
+
 @pytest.mark.parametrize(
     "content", [b'{"a": 1}\n', b"", b"\xff\xfe", b'{"format": "coevo-study-1"}\n{"run": {}}\n']
 )

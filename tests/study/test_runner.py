@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from coevo.core.history import Generation
-from coevo.study import Store, read_plan, run_study, study_progress, worker
+from coevo.study import Record, Store, read_plan, run_study, study_progress, worker
+from coevo.study.checkpoints import CheckpointFolder
 
 
 def children_of(pid):
@@ -235,6 +236,49 @@ def test_cut_off_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch, longer, 
     assert found in alone.items()
     assert len(record.outcome.history) == record.outcome.generations + 1
     assert not (tmp_path / "runs.sqlite.checkpoints").exists()
+
+
+def test_run_that_is_imported_while_it_is_done_here_leaves_nothing(
+    tmp_path, monkeypatch, write_plan, outcome
+):
+    plan = read_plan(write_plan(tmp_path)).only(rows=["CCDE"], seeds=1)
+    (run,) = plan.runs
+    real, told = worker.evolve, []
+    with Store(tmp_path / "runs.sqlite") as store:
+
+        def import_meanwhile(*arguments, **options):
+            store.insert(Record(run, "done", outcome=outcome))
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(worker, "evolve", import_meanwhile)
+        progress = run_study(plan, store, workers=1, threads=1, on_progress=told.append)
+        assert (progress.done, progress.failed) == (1, 0)
+        assert store.records()[run.key].outcome.generations == outcome.generations
+    assert [(step.done, len(step.active)) for step in told] == [(0, 0), (0, 1), (1, 0)]
+    assert not (tmp_path / "runs.sqlite.checkpoints").exists()
+
+
+def test_checkpoints_of_runs_that_are_done_are_removed(tmp_path, write_plan, outcome):
+    """An import leaves them behind, and an owner that lost its lease writes them once more."""
+    plan = read_plan(write_plan(tmp_path)).only(rows=["CCDE"])
+    first, second, others = plan.runs
+    folder = CheckpointFolder(str(tmp_path / "runs.sqlite"))
+    paths = [folder.path_of(run) for run in plan.runs]
+    paths[0].parent.mkdir()
+    for path in paths:
+        for suffix in ("", ".previous", ".trace", ".lock"):
+            path.with_name(path.name + suffix).touch()
+    with Store(tmp_path / "runs.sqlite") as store:
+        store.insert(Record(first, "done", outcome=outcome))
+        store.insert(Record(second, "failed", error="ValueError: no"))
+        store.enrol([others])
+        run_study(plan.only(seeds=2), store, workers=1, threads=1)
+        left = {path.name.removesuffix(".previous") for path in paths[0].parent.glob("*.previous")}
+        assert left == {path.name for path in paths[1:]}
+        store.insert(Record(second, "done", outcome=outcome))
+        store.insert(Record(others, "done", outcome=outcome))
+        run_study(plan, store, workers=1, threads=1)
+    assert not paths[0].parent.exists()
 
 
 WITH_CHECKPOINTS = """

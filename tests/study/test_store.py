@@ -122,6 +122,36 @@ def test_import_does_not_replace_what_was_done_here(store, outcome):
     assert store.records()[run.key].outcome.test == 0.9
 
 
+@pytest.mark.parametrize("lease", [-1, 60])
+def test_result_from_elsewhere_is_taken_though_the_run_was_begun_here(store, outcome, lease):
+    """Its process was killed (-1), or still does it; what that gives is dropped."""
+    run = store.claim(KEYS, "me", lease)
+    assert store.insert(Record(run, "done", outcome=replace(outcome, test=0.1)))
+    assert store.claim([run.key], "you", 60) is None
+    store.renew("me", 60)
+    store.note_crash(run, "me")
+    store.release("me")
+    assert not store.finish(run, outcome, "me")
+    record = store.records()[run.key]
+    assert (record.state, record.attempts, record.outcome.test) == ("done", 1, 0.1)
+
+
+def test_failure_from_elsewhere_is_taken_only_for_unknown_and_failed_runs(store, tmp_path, outcome):
+    failure = Record(RUNS[0], "failed", error="ValueError: no")
+    with Store(tmp_path / "other.sqlite") as other:
+        assert other.insert(failure)
+        assert other.insert(replace(failure, error="ValueError: again"))
+        assert other.records()[KEYS[0]].error == "ValueError: again"
+        other.retry_failed(KEYS)
+        assert not other.insert(failure)  # it is to be done again
+        assert other.states(KEYS) == {KEYS[0]: "waiting"}
+    for lease in (-1, 60):
+        run = store.claim(KEYS, "me", lease)
+        assert not store.insert(replace(failure, run=run))
+    assert store.finish(run, outcome, "me")
+    assert not store.insert(replace(failure, run=run))
+
+
 def test_claimed_runs_are_nobody_elses_until_the_lease_ends(store, outcome):
     first = store.claim(KEYS, "me", -1)
     assert store.states([first.key]) == {first.key: "waiting"}

@@ -2,7 +2,15 @@
 
 import pytest
 
-from coevo.study.tables import escape_latex, escape_markdown, format_p, format_seconds
+from coevo.study import read_plan
+from coevo.study.statistics import summarise
+from coevo.study.tables import (
+    escape_latex,
+    escape_markdown,
+    format_p,
+    format_seconds,
+    to_markdown,
+)
 
 
 def test_numbers_for_readers():
@@ -30,3 +38,13 @@ def test_latex():
     assert escape_latex("50 % & #1_~^ $x$ ± ×\n\n2") == (
         r"50 \% \& \#1\_\textasciitilde{}\textasciicircum{} \$x\$ $\pm$ $\times$ 2"
     )
+
+
+def test_means_stand_apart_from_intervals(make_records):
+    """They are given where the paper reports averages."""
+    plan = read_plan("paper").only(["WBC", "HAR-900k", "MNIST"], seeds=2, rows=["LECCDE"])
+    markdown = to_markdown(summarise(plan, make_records(plan, lambda label, seed: 0.8)))
+    rows = [line for line in markdown.splitlines() if line.startswith("| LECCDE |")]
+    median = "| 80.00 ± 0.0 [80.00, 80.00]"
+    for row, cell in zip(rows, (" ▼ |", " mean 80.00 |", " mean 80.00 ▼ |"), strict=True):
+        assert median + cell in row

@@ -1,5 +1,7 @@
 """One run: the same result each time, traced or not, whatever its checkpoint file holds."""
 
+import errno
+import os
 from dataclasses import replace
 from functools import partial
 
@@ -56,6 +58,58 @@ def test_damaged_checkpoint_is_replaced(tmp_path, run):
     path.write_bytes(b"half a checkpoint")
     assert is_same(perform(run, 1, path), perform(run))
     assert path.read_bytes() != b"half a checkpoint"
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """Save a checkpoint after each generation, and note the first generation of each search."""
+    import coevo.study.worker as module
+
+    real, first = module.evolve, []
+
+    def note_first(*arguments, **options):
+        generations = []
+
+        def note(search):
+            generations.append(search.state.generation)
+            first.extend(generations if len(generations) == 1 else [])
+
+        if options["checkpoint"] is not None:
+            options["checkpoint"].every_generations = 1
+        return real(*arguments, **options | {"callbacks": [*options["callbacks"], note]})
+
+    monkeypatch.setattr(module, "evolve", note_first)
+    return first
+
+
+@pytest.mark.parametrize("traces", [False, True])
+def test_run_goes_on_from_the_previous_checkpoint_if_the_last_is_damaged(
+    tmp_path, run, begun, traces
+):
+    run = replace(run, traces=traces)
+    path = tmp_path / "run.checkpoint"
+    whole = perform(run, 1, path)
+    assert begun == [1]
+    path.write_bytes(path.read_bytes()[:-5])
+    resumed = perform(run, 1, path)
+    assert begun == [1, whole.generations]  # only the last generation is done again
+    assert is_same(resumed, whole)
+    np.testing.assert_array_equal(resumed.trace, whole.trace)
+    path.unlink()
+    assert is_same(perform(run, 1, path), whole)
+    assert begun == [1, whole.generations, whole.generations]
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_run_begins_anew_if_both_checkpoints_are_damaged(tmp_path, run, begun, is_linked):
+    path, previous = tmp_path / "run.checkpoint", tmp_path / "run.checkpoint.previous"
+    path.write_bytes(b"half a checkpoint")
+    if is_linked:  # a process killed while it saves leaves one file with both names
+        os.link(path, previous)
+    else:
+        previous.write_bytes(b"half a checkpoint")
+    assert is_same(perform(run, 1, path), perform(run))
+    assert begun == [1, 1]
 
 
 def test_checkpoint_of_another_run_is_replaced(tmp_path, run):
@@ -150,6 +204,70 @@ def test_traced_run_goes_on_with_its_trace(tmp_path, write_plan, monkeypatch, ha
     np.testing.assert_array_equal(resumed.trace, whole.trace)
 
 
+@pytest.mark.parametrize(
+    ("full", "first"),
+    [
+        ((), 13),  # the checkpoint is of generation 12
+        ((10,), 13),  # no row then, but half of them are dropped
+        ((12,), 11),  # the trace is behind the checkpoint, not behind the one before
+        ((8, 9, 10, 11), 13),  # the next row is written with those before
+        ((8, 9, 10, 11, 12), 1),
+        (range(100), 1),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the trace:RuntimeWarning")
+def test_full_disk_leaves_no_hole_in_a_trace(tmp_path, write_plan, monkeypatch, full, first):
+    import coevo.study.trace as files
+    import coevo.study.worker as module
+
+    run = read_plan(write_plan(tmp_path)).runs[0]
+    run = replace(run, settings=run.settings | {"max_evaluations": 7000})
+    write, real, generations = files.write_atomically, module.evolve, []
+
+    class Told(Trace):
+        def after_generation(self, search):
+            generations.append(search.state.generation)
+            super().after_generation(search)
+
+    def write_if_there_is_room(*arguments):
+        if generations[-1] in full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(*arguments)
+
+    def cut_off(*arguments, **options):
+        def pull_the_plug(search):
+            if search.state.generation == 13 and len(generations) == 13:
+                raise PowerCut
+
+        options["checkpoint"].every_generations = 2
+        return real(*arguments, **options | {"callbacks": [*options["callbacks"], pull_the_plug]})
+
+    monkeypatch.setattr(module, "Trace", partial(Told, capacity=4))
+    whole = perform(run)
+    generations.clear()
+    monkeypatch.setattr(files, "write_atomically", write_if_there_is_room)
+    monkeypatch.setattr(module, "evolve", cut_off)
+    with pytest.raises(PowerCut):
+        perform(run, 1, tmp_path / "run.checkpoint")
+    resumed = perform(run, 1, tmp_path / "run.checkpoint")
+    assert generations[13] == first
+    assert is_same(resumed, whole)
+    np.testing.assert_array_equal(resumed.trace, whole.trace)
+
+
+def test_run_warns_if_its_trace_cannot_be_written(tmp_path, write_plan, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    run = read_plan(write_plan(tmp_path)).runs[0]
+    monkeypatch.setattr("coevo.study.trace.write_atomically", fail)
+    with pytest.warns(RuntimeWarning, match=r"run.checkpoint.trace could not be written") as given:
+        outcome = perform(run, 1, tmp_path / "run.checkpoint")
+    np.testing.assert_array_equal(outcome.trace, perform(run).trace)
+    # Python shows the same text once, so a long run on a full disk does not fill the screen.
+    assert len({str(warning.message) for warning in given}) == 1
+
+
 def test_only_evolved_runs_in_files_have_checkpoints(tmp_path, write_plan):
     traced, plain, backprop, *_ = read_plan(write_plan(tmp_path)).runs
     folder = CheckpointFolder(str(tmp_path / "runs.sqlite"))
@@ -166,6 +284,6 @@ def test_checkpoints_of_other_versions_are_not_found(tmp_path, run, monkeypatch)
     assert folder.path_of(run) != before
     before.parent.mkdir()
     before.touch()
-    folder.remove(run)  # also those of other versions
+    folder.remove([run.key])  # also those of other versions
     folder.close()
     assert not before.parent.exists()

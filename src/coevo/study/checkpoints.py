@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from coevo.study.run import BACKPROP, Run
 
 
 class CheckpointFolder:
-    """Names the checkpoint of each run, and removes it when the run has ended.
+    """Names the checkpoint of each run, and removes those of runs that have ended.
 
     Parameters
     ----------
@@ -27,18 +28,21 @@ class CheckpointFolder:
         """Return the file for a run's checkpoint; None for backpropagation, which is short.
 
         The name contains a digest of the library versions, so that a run never goes on under other
-        versions than it began with.
+        versions than it began with. A development version of coevo, such as 0.2.0.dev0, counts as
+        one version, whatever its source.
         """
         if self._folder is None or run.variant == BACKPROP:
             return None
         digest = hashlib.sha256(json.dumps(versions()).encode()).hexdigest()[:8]
         return self._folder / f"{run.key}-{digest}.checkpoint"
 
-    def remove(self, run: Run) -> None:
-        """Remove all files of a run."""
+    def remove(self, keys: Collection[str]) -> None:
+        """Remove all files of the runs with these keys, whatever versions wrote them."""
         if self._folder is not None:
-            for path in self._folder.glob(f"{run.key}-*"):
-                path.unlink(missing_ok=True)
+            for path in self._folder.glob("*-*"):
+                if path.name.partition("-")[0] in keys:
+                    with suppress(OSError):  # in use, on Windows; removed when the study runs next
+                        path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Remove the folder, if it is empty."""

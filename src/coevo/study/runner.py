@@ -7,7 +7,7 @@ import platform
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 
 from coevo._validation import check_name
@@ -72,6 +72,7 @@ def run_study(
     store.enrol(plan.runs)
     if retry_failed:
         store.retry_failed(keys)
+    _remove_checkpoints(store, keys)
     if count_runs(store, keys).is_complete:
         return count_runs(store, keys)
     chosen = choose_backend(backend, workers, threads, scheduler)
@@ -80,6 +81,16 @@ def run_study(
     finally:
         chosen.close()
     return count_runs(store, keys)
+
+
+def _remove_checkpoints(store: Store, keys: Sequence[str]) -> None:
+    """Remove the checkpoints of runs that are done.
+
+    Runs that were imported leave them behind, and so do processes that lost a run to another.
+    """
+    folder = CheckpointFolder(store.path)
+    folder.remove({key for key, state in store.states(keys).items() if state == "done"})
+    folder.close()
 
 
 def fetch_datasets(plan: Plan, store: Store) -> None:
@@ -147,9 +158,12 @@ class _Session:
             self._store.note_crash(run, self._owner)
             self._tell()
         elif self._store.finish(run, result, self._owner):
-            self._checkpoints.remove(run)
+            self._checkpoints.remove([run.key])
             self._forecast.note(run.key)
             self._tell((run, result))
+        else:  # another process has taken it over, or its result was imported
+            _remove_checkpoints(self._store, [run.key])
+            self._tell()
 
     def _tell(self, latest: tuple[Run, Outcome | Failure] | None = None) -> None:
         states = self._store.states(self._keys)

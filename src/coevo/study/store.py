@@ -206,15 +206,16 @@ class Store:
         with self._lock, self._explaining():
             return self._connection.execute(statement, values).fetchall()
 
-    def enrol(self, runs: Iterable[Run]) -> None:
-        """Add the runs that are not in the store yet."""
+    def enrol(self, runs: Iterable[Run]) -> int:
+        """Add the runs that are not in the store yet, and return how many there were."""
         rows = [(run.key, run.dataset, run.variant, run.seed, run.to_json()) for run in runs]
         with self._transaction() as connection:
-            connection.executemany(
+            added = connection.executemany(
                 "INSERT OR IGNORE INTO runs (key, dataset, variant, seed, run)"
                 " VALUES (?, ?, ?, ?, ?)",
                 rows,
             )
+        return added.rowcount
 
     def claim(self, keys: Sequence[str], owner: str, lease: float) -> Run | None:
         """Return the first free run in the order of the keys, None if there is none.
@@ -285,12 +286,19 @@ class Store:
         )
 
     def insert(self, record: Record) -> bool:
-        """Add a run that was done elsewhere, unless it is done here already; return whether."""
-        self.enrol([record.run])
-        result = record.outcome or Failure(record.error or "unknown")
-        return self._store_result(
-            record.run.key, result, record.ended or _now(), "state IN ('waiting', 'failed')"
-        )
+        """Add a run that ended elsewhere, and return whether it was taken.
+
+        A result is taken unless the run is done here, also while somebody does it: `finish` then
+        refuses the second result. A failure is taken only if the run is unknown or failed here
+        too: others are done, or will be.
+        """
+        is_unknown = self.enrol([record.run]) > 0
+        ended = record.ended or _now()
+        if record.outcome is not None:
+            return self._store_result(record.run.key, record.outcome, ended, "state != 'done'")
+        failure = Failure(record.error or "unknown")
+        replaced = "state IN ('waiting', 'failed')" if is_unknown else "state = 'failed'"
+        return self._store_result(record.run.key, failure, ended, replaced)
 
     def _store_result(
         self, key: str, result: Outcome | Failure, ended: str, condition: str, **names: str

@@ -111,7 +111,7 @@ def format_accuracy(cell: Cell) -> str:
 
 def format_mean(cell: Cell) -> str:
     """Return a cell's mean if the paper's value is an average."""
-    return f" mean {cell.mean:.2f}" if cell.paper and cell.paper.is_average else ""
+    return f"mean {cell.mean:.2f}" if cell.paper and cell.paper.is_average else ""
 
 
 def format_paper(cell: Cell | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,8 @@ class Trace(Hook):
         The data; the search itself never sees the test part.
     path
         File for the rows of a run that may have to be resumed. It is written after each row, so it
-        is never behind a checkpoint that is saved later in the same generation.
+        is behind a checkpoint that is saved later in the same generation only if it could not be
+        written; `begin` then refuses it.
     """
 
     def __init__(self, parts: Split, path: Path | None = None, capacity: int = 256) -> None:
@@ -47,6 +49,11 @@ class Trace(Hook):
 
         Some of them may have been dropped after the checkpoint was saved. They would be dropped
         again.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is damaged or lacks rows.
         """
         if self._path is None or search.state.generation == 0:
             return
@@ -58,6 +65,11 @@ class Trace(Hook):
         if rows.shape[1:] != (len(COLUMNS),) or self._stride < 1:
             raise CheckpointError(f"the trace {self._path} is damaged")
         self._rows = [tuple(row) for row in rows.tolist() if row[0] <= search.state.evaluations]
+        generation = search.state.generation
+        while generation // self._stride > self._capacity:  # dropped before the next row was saved
+            self._drop_every_second()
+        if len(self._rows) != generation // self._stride:  # one for each multiple of the stride
+            raise CheckpointError(f"the trace {self._path} is behind its checkpoint")
 
     def after_generation(self, search: SearchLoop) -> None:
         """Score the global solution if this generation is one of those recorded."""
@@ -65,8 +77,7 @@ class Trace(Hook):
         if state.generation % self._stride:
             return
         if len(self._rows) >= self._capacity:
-            del self._rows[::2]  # the first is generation 1 × stride; even multiples stay
-            self._stride *= 2
+            self._drop_every_second()
             if state.generation % self._stride:
                 return
         settings, train = search.settings, self._parts[0]
@@ -82,9 +93,26 @@ class Trace(Hook):
             for part in self._parts
         )
         self._rows.append((float(state.evaluations), *accuracies))
-        if self._path is not None:
-            arrays = {"rows": self.rows, "stride": np.array(self._stride)}
+        self._save()
+
+    def _drop_every_second(self) -> None:
+        del self._rows[::2]  # the first is generation 1 × stride; even multiples stay
+        self._stride *= 2
+
+    def _save(self) -> None:
+        """Write the file; if that fails, for example because the disk is full, only warn."""
+        if self._path is None:
+            return
+        arrays = {"rows": self.rows, "stride": np.array(self._stride)}
+        try:
             write_atomically(self._path, [pack(arrays, {})])
+        except OSError as error:
+            # Without the generation: Python shows the same text once, and there may be many.
+            warnings.warn(
+                f"the trace {self._path} could not be written: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     @property
     def rows(self) -> Array:

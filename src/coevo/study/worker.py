@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from coevo.persistence.checkpoint import (
     CheckpointError,
     CheckpointInUseError,
     CheckpointMismatchError,
+    previous_path,
 )
 from coevo.persistence.checkpoint_hook import Checkpoint
 from coevo.runtime import threads
@@ -31,8 +33,8 @@ CHECKPOINT_SECONDS = 30.0
 def perform(run: Run, n_threads: int = 1, checkpoint: Path | None = None) -> Outcome:
     """Do a run; the result of a search does not depend on the number of threads.
 
-    Resumes from the checkpoint if the file exists, and writes checkpoints to it. The caller removes
-    it.
+    Resumes from the checkpoint if the file exists, or from the one before if it is damaged, and
+    writes checkpoints to it. The caller removes it.
     """
     parts = _split(run)
     if run.variant == BACKPROP:
@@ -92,9 +94,20 @@ def _evolve(
         return start(None)
     except (CheckpointError, CheckpointMismatchError):
         assert checkpoint is not None
-        for path in checkpoint.parent.glob(f"{checkpoint.name}*"):
-            path.unlink(missing_ok=True)
-        return start(checkpoint)
+        _step_back(checkpoint)
+        return _evolve(run, parts, n_threads, checkpoint)
+
+
+def _step_back(checkpoint: Path) -> None:
+    """Replace a checkpoint that cannot be used by the previous one; without one, remove all."""
+    previous = previous_path(checkpoint)
+    if previous.exists():
+        os.replace(previous, checkpoint)
+        # os.replace does nothing if both names are hard links to the same file.
+        previous.unlink(missing_ok=True)
+        return
+    for path in checkpoint.parent.glob(f"{checkpoint.name}*"):
+        path.unlink(missing_ok=True)
 
 
 def attempt(run: Run, n_threads: int = 1, checkpoint: Path | None = None) -> Outcome | Failure:
