@@ -33,7 +33,9 @@ def test_pages_are_what_the_results_make_of_them(reproduction, results):
 def test_figures_of_the_templates_are_computed():
     for path in (BENCHMARKS / "templates").iterdir():
         text = path.read_text(encoding="utf-8")
-        assert re.findall(r"\{\{\s*[\"']?\d", text) == [], f"{path.name}: a figure in braces"
+        assert re.findall(r"\{\{\s*[\"']?[\d.]+[\"']?\s*[|}]", text) == [], (
+            f"{path.name}: a figure in braces"
+        )
         text = re.sub(r"\{[{%].*?[%}]\}", "", text)
         # ±0.5 to ±4 are settings.
         assert re.findall(r"(?<!±)\b\d+\.\d+", text) == [], path.name
