@@ -200,6 +200,30 @@ def test_patience_is_looked_at_when_a_try_ends(begin):
     assert search.state.generation == 5
 
 
+def test_patience_ends_the_last_round_too(begin):
+    search = begin(max_generations=2000, patience=5)  # no room for a second round
+    search.evaluator.validate_networks = lambda networks: np.zeros(1)
+    assert search.run() == "patience"
+    assert search.state.generation == 5
+
+
+def test_patience_waits_while_a_last_round_may_fall_below_those_before(begin):
+    search = begin(max_generations=3400, patience=1100)
+    search.evaluator.validate_networks = lambda networks: np.zeros(1)
+    assert search.run() == "patience"
+    # Two tries of 500; the last round is given 500 more before patience counts.
+    assert search.state.generation == 1000 + 500 + 1100
+
+
+def test_patience_counts_from_the_best_network_of_the_last_round(begin):
+    search = begin(max_generations=200, patience=20)
+    search.evaluator.validate_networks = lambda networks: np.array(
+        [min(search.state.generation, 60)]
+    )
+    assert search.run() == "patience"
+    assert search.state.generation == 80
+
+
 def test_the_last_network_is_validated_also_if_a_callback_ends_the_run(rings):
     result = evolve(
         *rings, hidden_layer_sizes=(6,), strategy="smoothing", seed=1, batch_size=20,

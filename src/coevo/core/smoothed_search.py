@@ -181,9 +181,14 @@ class SmoothedSearch(SearchLoop):
         return float((now.seconds - began_seconds) / (now.generations - began))
 
     def _find_last_gain(self) -> int:
-        """Within a try validation fitness may fall before it rises: patience waits for its end."""
+        """Within a try validation fitness may fall before it rises: patience waits for its end.
+
+        The last round ends with the budget, so that patience counts within it.
+        """
         if self._rounds is None or self._has_ended_try:
             return self.state.best_generation
+        if self._rounds.is_last:
+            return max(self.state.best_generation, self._rounds.judged_from)
         return self.state.generation
 
     def _clock(self) -> Clock:
