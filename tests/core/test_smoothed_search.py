@@ -244,6 +244,33 @@ def test_a_larger_budget_begins_new_rounds(begin):
     assert again._find_share_of_rate() == 1
 
 
+def test_a_search_that_goes_on_with_harder_instances_can_stagnate(begin):
+    search = begin(strategy__weight_decay=0)
+    search.evaluator.validate_networks = lambda networks: np.array([-0.1])
+    search.run()
+    settings = replace(search.settings, max_generations=20_000)
+    again = SmoothedSearch(search.evaluator, search.decomposition, settings, search.state)
+    again.evaluator.validate_networks = lambda networks: np.array([-0.5])
+    again.turn_to_new_instances()
+    assert again.run() == "stagnation"
+
+
+@pytest.mark.parametrize("fitness", ["cross_entropy", "accuracy"])
+def test_a_round_whose_tries_overflow_goes_back_to_its_start(begin, fitness):
+    search = begin(max_generations=3000, fitness=fitness)
+    search._timed(search._initialise)
+    start = search._means.copy()
+    for generation in search:
+        if generation.generation in (490, 990):  # a network of NaN has an accuracy all the same
+            search._means[:] = np.nan
+        if generation.generation == 1000:
+            break
+    np.testing.assert_array_equal(search._means, start)
+    assert search._rounds.length == 1000
+    next(iter(search))
+    assert np.isfinite(search.state.global_solution).all()
+
+
 @pytest.mark.parametrize(
     ("budget", "share"),
     [

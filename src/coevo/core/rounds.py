@@ -156,21 +156,25 @@ class Rounds:
         Parameters
         ----------
         fitness
-            Validation fitness at the end of this try.
+            Validation fitness at the end of this try; NaN if its network cannot be used.
         best_fitness, first_fitness
             The best there has been, and that of the first network.
         """
         memory = self._memory
+        fitness = -math.inf if math.isnan(fitness) else fitness
         span = np.array(now, dtype=float) - memory["began"]
         memory["began"][:] = now
         if self._n_tries == 2 and memory["round"][1] == 0:
             self._copy("other", into_memory=True)
-            memory["other_fitness"][0] = -math.inf if math.isnan(fitness) else fitness
+            memory["other_fitness"][0] = fitness
             self._copy("start", into_memory=False)
             memory["round"][1] = 1
             return
-        if self._n_tries == 2:
-            is_first_better = math.isnan(fitness) or bool(memory["other_fitness"][0] >= fitness)
+        other_fitness = float(memory["other_fitness"][0]) if self._n_tries == 2 else -math.inf
+        if max(fitness, other_fitness) == -math.inf:
+            self._copy("start", into_memory=False)  # there is no try to go on from
+        elif self._n_tries == 2:
+            is_first_better = other_fitness >= fitness
             if is_first_better:
                 self._copy("other", into_memory=False)
             memory["decay"] *= FACTOR if is_first_better else 1 / FACTOR
