@@ -139,7 +139,7 @@ class Settings:
         End after this many generations.
     max_seconds
         End after the first generation with which the search has taken this long; compiling kernels
-        does not count.
+        and callbacks do not count.
     target_fitness
         End once the validation fitness is at least this.
     patience
