@@ -1,5 +1,7 @@
 """Subpopulations that have collapsed are drawn anew around their means."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,33 @@ def test_the_best_individual_stays_where_it_represents(make_search, small_settin
         for k, i in enumerate(block):
             genes = search.decomposition.groups[i]
             np.testing.assert_array_equal(subpopulation[k, 0], state.global_solution[genes])
+
+
+def test_individuals_do_not_grow_in_number_beyond_memory(
+    make_search, small_settings, collapse, monkeypatch
+):
+    settings = small_settings(population_size=8, extensions=["revival"], max_generations=41)
+    search = make_search(settings, callbacks=[collapse(20), collapse(40)])
+    n_bytes = sum(block.nbytes for block in search.state.subpopulations)
+    monkeypatch.setattr("coevo.runtime.memory.find_size", lambda: 8 * n_bytes)  # four times NP 16
+    drawn = []
+    repopulate = search.repopulate
+    monkeypatch.setattr(
+        search, "repopulate", lambda found: drawn.append(found[0].shape[1]) or repopulate(found)
+    )
+    search.run()
+    assert drawn == [16, 16]
+    assert search.settings.scale_factor == pytest.approx(settings.scale_factor / np.sqrt(2))
+
+
+def test_drawing_takes_little_more_memory_than_what_is_drawn(make_search, small_settings):
+    settings = small_settings(hidden_layer_sizes=(40,), extensions=["revival"])
+    search = make_search(settings)
+    tracemalloc.start()
+    drawn = search.extensions[1]._draw(search, 0, 500)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.3 * drawn.nbytes
 
 
 @pytest.mark.parametrize(
