@@ -125,6 +125,27 @@ def test_a_scale_factor_is_the_same_whether_resumed_or_not(make_search, small_se
     assert again.settings.scale_factor == search.settings.scale_factor
 
 
+@pytest.mark.parametrize("control", ["dither", "jde(redraw_probability=1)"])
+def test_ranges_of_f_fall_as_individuals_grow_in_number(make_search, small_settings, control):
+    """With F above its critical value, which falls, weights would grow without end."""
+    settings = small_settings(
+        population_size=5, control=control, extensions=["revival(least=1e9)"], max_generations=41
+    )
+    search = make_search(settings)
+    largest = {}
+    draw = search.control.draw
+
+    def watch(search, turn):
+        drawn = draw(search, turn)
+        size = search.state.fitness.shape[1]
+        largest[size] = max(largest.get(size, 0), drawn[0].max())
+        return drawn
+
+    search.control.draw = watch
+    search.run()
+    assert {size: round(f, 1) for size, f in largest.items()} == {5: 0.4, 10: 0.3, 20: 0.2}
+
+
 def test_growing_and_shrinking_do_not_go_together(small_settings):
     with pytest.raises(ValueError, match="population_reduction and revival"):
         small_settings(extensions=["revival", "population_reduction"])

@@ -30,7 +30,8 @@ class Revival(Extension):
     however much budget is left. When the individuals of half of the subpopulations deviate from
     their mean by less than `least` times its root mean square, all are drawn anew around it with a
     deviation of `spread` times that, NP doubles and F is divided by √2, which keeps its ratio to
-    the critical one. The global solution does not change.
+    the critical one; so are the ranges that the controls dither and jDE draw F from. The global
+    solution does not change.
 
     Parameters
     ----------
