@@ -113,3 +113,19 @@ def test_a_try_that_overflowed_is_not_kept(begin):
     array[:] = 7
     rounds.end_try(float("nan"), -0.3, -1.0, at(2 * LENGTH))
     assert (array == 5).all()
+
+
+@pytest.mark.parametrize("n_tries", [1, 2])
+def test_a_round_of_which_no_try_can_be_kept_leaves_things_as_they_were(begin, n_tries):
+    rounds, array = begin(n_tries, decay=1.0)
+    array[:] = 5
+    for k in range(n_tries):
+        rounds.end_try(-0.3, -0.3, -1.0, at((k + 1) * LENGTH))
+    assert rounds.length == 2 * LENGTH
+    start, decay = array.copy(), rounds.decay
+    for k in range(n_tries):
+        array[:] = np.nan
+        rounds.end_try(float("nan"), -0.3, -1.0, at((n_tries + k + 1) * LENGTH))
+    np.testing.assert_array_equal(array, start)
+    assert rounds.length == 4 * LENGTH
+    assert rounds.decay == decay

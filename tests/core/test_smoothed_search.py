@@ -200,6 +200,30 @@ def test_patience_is_looked_at_when_a_try_ends(begin):
     assert search.state.generation == 5
 
 
+def test_patience_ends_the_last_round_too(begin):
+    search = begin(max_generations=2000, patience=5)  # no room for a second round
+    search.evaluator.validate_networks = lambda networks: np.zeros(1)
+    assert search.run() == "patience"
+    assert search.state.generation == 5
+
+
+def test_patience_waits_while_a_last_round_may_fall_below_those_before(begin):
+    search = begin(max_generations=3400, patience=1100)
+    search.evaluator.validate_networks = lambda networks: np.zeros(1)
+    assert search.run() == "patience"
+    # Two tries of 500; the last round is given 500 more before patience counts.
+    assert search.state.generation == 1000 + 500 + 1100
+
+
+def test_patience_counts_from_the_best_network_of_the_last_round(begin):
+    search = begin(max_generations=200, patience=20)
+    search.evaluator.validate_networks = lambda networks: np.array(
+        [min(search.state.generation, 60)]
+    )
+    assert search.run() == "patience"
+    assert search.state.generation == 80
+
+
 def test_the_last_network_is_validated_also_if_a_callback_ends_the_run(rings):
     result = evolve(
         *rings, hidden_layer_sizes=(6,), strategy="smoothing", seed=1, batch_size=20,
@@ -218,6 +242,33 @@ def test_a_larger_budget_begins_new_rounds(begin):
     again = SmoothedSearch(search.evaluator, search.decomposition, settings, search.state)
     assert not again._rounds.is_last
     assert again._find_share_of_rate() == 1
+
+
+def test_a_search_that_goes_on_with_harder_instances_can_stagnate(begin):
+    search = begin(strategy__weight_decay=0)
+    search.evaluator.validate_networks = lambda networks: np.array([-0.1])
+    search.run()
+    settings = replace(search.settings, max_generations=20_000)
+    again = SmoothedSearch(search.evaluator, search.decomposition, settings, search.state)
+    again.evaluator.validate_networks = lambda networks: np.array([-0.5])
+    again.turn_to_new_instances()
+    assert again.run() == "stagnation"
+
+
+@pytest.mark.parametrize("fitness", ["cross_entropy", "accuracy"])
+def test_a_round_whose_tries_overflow_goes_back_to_its_start(begin, fitness):
+    search = begin(max_generations=3000, fitness=fitness)
+    search._timed(search._initialise)
+    start = search._means.copy()
+    for generation in search:
+        if generation.generation in (490, 990):  # a network of NaN has an accuracy all the same
+            search._means[:] = np.nan
+        if generation.generation == 1000:
+            break
+    np.testing.assert_array_equal(search._means, start)
+    assert search._rounds.length == 1000
+    next(iter(search))
+    assert np.isfinite(search.state.global_solution).all()
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,27 @@ def test_criteria_combine_and_the_first_one_met_counts(make_search, small_settin
     assert search.run() == StopReason.MAX_GENERATIONS
 
 
+def test_seconds_count_all_but_callbacks_and_who_iterates(make_search, small_settings, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("coevo.core.loop.clock", lambda: now[0])
+    search = make_search(
+        small_settings(max_generations=4), [lambda _: now.append(now.pop() + 1000)]
+    )
+
+    def taking(seconds, step):
+        def take():
+            now[0] += seconds
+            return step()
+
+        return take
+
+    monkeypatch.setattr(search, "_evolve", taking(10, search._evolve))
+    monkeypatch.setattr(search, "_is_over", taking(1, search._is_over))
+    for _ in search:
+        now[0] += 100
+    assert search.state.seconds == 4 * 10 + 5  # generations, and each look whether it is over
+
+
 def test_ctrl_c_returns_the_best_so_far(make_search, small_settings):
     def press(search):
         if search.state.generation == 3:

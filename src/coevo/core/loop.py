@@ -93,12 +93,18 @@ class SearchLoop(ABC):
         self.stop_reason = None
         if self.state.evaluations == 0:
             self._timed(self._initialise)
-        while not self._is_over():  # line 15 of Algorithm 1
-            self._timed(self._evolve)
+        while self._timed(self._go_on):
             answers = [callback(self) for callback in self.callbacks]
             if any(answers):  # all are called, also after one that says stop
                 self.stop_reason = self.stop_reason or StopReason.CALLBACK
             yield self.state.history.latest
+
+    def _go_on(self) -> bool:
+        """Take one generation unless the run is over; return whether it was taken."""
+        if self._is_over():  # line 15 of Algorithm 1
+            return False
+        self._evolve()
+        return True
 
     def _record(
         self,
@@ -123,10 +129,12 @@ class SearchLoop(ABC):
             )
         )
 
-    def _timed(self, part: Callable[[], None]) -> None:
+    def _timed(self, part: Callable[[], bool | None]) -> bool | None:
+        """Count the seconds of a part of the run; those of callbacks are not counted."""
         self._began = clock()
-        part()
+        answer = part()
         self.state.seconds += clock() - self._began
+        return answer
 
     def _validate(self) -> float:
         """Measure the global solution on the validation set, and keep it if it is the best."""

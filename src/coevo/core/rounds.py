@@ -3,7 +3,7 @@
 A network is best when the rate of its moves has fallen to 0, but how many moves it needs is not
 known beforehand. The search therefore goes in rounds, each twice as long as the one before; within
 a round the rate falls linearly to 0, and the next one continues from there. When the budget has no
-room for the next round, the last round takes what is left of it.
+room for another round and one after it, this round is the last and takes what is left.
 
 The weight decay that generalises best is not known either. Each round but the last is therefore
 made twice from the same start, with twice and with half the weight decay of the round before, and
@@ -30,7 +30,7 @@ LENGTH = 500
 """Moves of the first round."""
 FACTOR = 2.0
 """How much stronger and weaker than before the weight decay of the two tries is."""
-_ROOM = {1: 2.5, 2: 5.0}  # lengths of a round for which a budget must have room, by tries
+_ROOM = {1: 2.5, 2: 5.0}  # lengths of a round for which a budget must have room: 2.5 for each try
 _LEAST_GAIN = 0.01
 _MEASURED = (3, 10, 30)  # generations after which their seconds are known, better and better
 
@@ -101,6 +101,16 @@ class Rounds:
         return bool(self._memory["round"][2])
 
     @property
+    def judged_from(self) -> int:
+        """The generation from which patience may count in this try.
+
+        A round raises the rate again, so that fitness may fall at first. It has as many generations
+        to recover as a try of the round before had; the first round has nothing to recover.
+        """
+        waits = self.length // 2 if self._memory["round"][0] else 0
+        return int(self._memory["began"][1]) + waits
+
+    @property
     def stagnates(self) -> bool:
         """Whether the last two rounds have gained too little to go on."""
         return bool(self._memory["round"][3])
@@ -122,7 +132,7 @@ class Rounds:
         return max(0.0, 1 - float((spent / granted).max()))
 
     def plan(self, now: Clock, per_generation: Clock) -> None:
-        """Make this the last round if the budget has no room for it and the next one."""
+        """Make this the last round unless its tries and 1.5 times their moves after them fit."""
         left = np.array(self._limits) - np.array(now)
         n_generations = (left / np.maximum(per_generation, 1e-9)).min()
         self._memory["round"][2] = n_generations < _ROOM[self._n_tries] * self.length
@@ -146,21 +156,25 @@ class Rounds:
         Parameters
         ----------
         fitness
-            Validation fitness at the end of this try.
+            Validation fitness at the end of this try; NaN if its network cannot be used.
         best_fitness, first_fitness
             The best there has been, and that of the first network.
         """
         memory = self._memory
+        fitness = -math.inf if math.isnan(fitness) else fitness
         span = np.array(now, dtype=float) - memory["began"]
         memory["began"][:] = now
         if self._n_tries == 2 and memory["round"][1] == 0:
             self._copy("other", into_memory=True)
-            memory["other_fitness"][0] = -math.inf if math.isnan(fitness) else fitness
+            memory["other_fitness"][0] = fitness
             self._copy("start", into_memory=False)
             memory["round"][1] = 1
             return
-        if self._n_tries == 2:
-            is_first_better = math.isnan(fitness) or bool(memory["other_fitness"][0] >= fitness)
+        other_fitness = float(memory["other_fitness"][0]) if self._n_tries == 2 else -math.inf
+        if max(fitness, other_fitness) == -math.inf:
+            self._copy("start", into_memory=False)  # there is no try to go on from
+        elif self._n_tries == 2:
+            is_first_better = other_fitness >= fitness
             if is_first_better:
                 self._copy("other", into_memory=False)
             memory["decay"] *= FACTOR if is_first_better else 1 / FACTOR

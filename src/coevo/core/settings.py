@@ -139,11 +139,12 @@ class Settings:
         End after this many generations.
     max_seconds
         End after the first generation with which the search has taken this long; compiling kernels
-        does not count.
+        and callbacks do not count.
     target_fitness
         End once the validation fitness is at least this.
     patience
-        End after this many generations without a better validation fitness.
+        End after this many generations without a better validation fitness. With smoothing it is
+        checked at the end of each try and within the last round.
     validate_every
         When the global solution is measured on the validation instances, by which the network that
         is returned is chosen: after each "replacement" of a subpopulation's representative, as in

@@ -166,8 +166,11 @@ class SmoothedSearch(SearchLoop):
         if not self._has_ended_try:
             return None
         validation, state = self._validate(), self.state
-        first_best = state.history.rows[0][Generation._fields.index("best_validation")]
-        rounds.end_try(validation, state.best_validation, first_best, self._clock())
+        # The first, or lower where a warm start went on to harder instances.
+        first_best = state.history.rows[:, Generation._fields.index("best_validation")].min()
+        is_usable = np.isfinite(state.global_solution).all()  # one of NaN may have an accuracy
+        fitness = validation if is_usable else math.nan
+        rounds.end_try(fitness, state.best_validation, first_best, self._clock())
         self._fold()  # another try begins elsewhere
         return validation
 
@@ -181,9 +184,14 @@ class SmoothedSearch(SearchLoop):
         return float((now.seconds - began_seconds) / (now.generations - began))
 
     def _find_last_gain(self) -> int:
-        """Within a try validation fitness may fall before it rises: patience waits for its end."""
+        """Within a try validation fitness may fall before it rises: patience waits for its end.
+
+        The last round ends with the budget, so that patience counts within it.
+        """
         if self._rounds is None or self._has_ended_try:
             return self.state.best_generation
+        if self._rounds.is_last:
+            return max(self.state.best_generation, self._rounds.judged_from)
         return self.state.generation
 
     def _clock(self) -> Clock:

@@ -38,7 +38,7 @@ class SearchState:
         The global solution with the best validation fitness so far, `best_validation`, reached in
         generation `best_generation`.
     generation, evaluations, seconds
-        Counters; `seconds` is the time spent in generations.
+        Counters; `seconds` is the time spent, without compiling and callbacks.
     history
         The generations so far.
     memories

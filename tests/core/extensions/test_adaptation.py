@@ -29,6 +29,7 @@ class FakeSearch:
 
     def __init__(self, control, shape, rng=None, scale_factor=0.1, crossover_rate=0.3):
         self.settings = SimpleNamespace(scale_factor=scale_factor, crossover_rate=crossover_rate)
+        self.first_settings = self.settings
         self.state = SimpleNamespace(rng=rng, fitness=np.zeros(shape))
         self._memory = control.begin(self)
 

@@ -1,5 +1,7 @@
 """Subpopulations that have collapsed are drawn anew around their means."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,33 @@ def test_the_best_individual_stays_where_it_represents(make_search, small_settin
             np.testing.assert_array_equal(subpopulation[k, 0], state.global_solution[genes])
 
 
+def test_individuals_do_not_grow_in_number_beyond_memory(
+    make_search, small_settings, collapse, monkeypatch
+):
+    settings = small_settings(population_size=8, extensions=["revival"], max_generations=41)
+    search = make_search(settings, callbacks=[collapse(20), collapse(40)])
+    n_bytes = sum(block.nbytes for block in search.state.subpopulations)
+    monkeypatch.setattr("coevo.runtime.memory.find_size", lambda: 8 * n_bytes)  # four times NP 16
+    drawn = []
+    repopulate = search.repopulate
+    monkeypatch.setattr(
+        search, "repopulate", lambda found: drawn.append(found[0].shape[1]) or repopulate(found)
+    )
+    search.run()
+    assert drawn == [16, 16]
+    assert search.settings.scale_factor == pytest.approx(settings.scale_factor / np.sqrt(2))
+
+
+def test_drawing_takes_little_more_memory_than_what_is_drawn(make_search, small_settings):
+    settings = small_settings(hidden_layer_sizes=(40,), extensions=["revival"])
+    search = make_search(settings)
+    tracemalloc.start()
+    drawn = search.extensions[1]._draw(search, 0, 500)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.3 * drawn.nbytes
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -94,6 +123,27 @@ def test_a_scale_factor_is_the_same_whether_resumed_or_not(make_search, small_se
     assert search.state.fitness.shape[1] == 20
     again = make_search(settings, state=search.state)
     assert again.settings.scale_factor == search.settings.scale_factor
+
+
+@pytest.mark.parametrize("control", ["dither", "jde(redraw_probability=1)"])
+def test_ranges_of_f_fall_as_individuals_grow_in_number(make_search, small_settings, control):
+    """With F above its critical value, which falls, weights would grow without end."""
+    settings = small_settings(
+        population_size=5, control=control, extensions=["revival(least=1e9)"], max_generations=41
+    )
+    search = make_search(settings)
+    largest = {}
+    draw = search.control.draw
+
+    def watch(search, turn):
+        drawn = draw(search, turn)
+        size = search.state.fitness.shape[1]
+        largest[size] = max(largest.get(size, 0), drawn[0].max())
+        return drawn
+
+    search.control.draw = watch
+    search.run()
+    assert {size: round(f, 1) for size, f in largest.items()} == {5: 0.4, 10: 0.3, 20: 0.2}
 
 
 def test_growing_and_shrinking_do_not_go_together(small_settings):

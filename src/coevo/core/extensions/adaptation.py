@@ -46,7 +46,10 @@ def _check_range(low: float, high: float) -> None:
 
 @dataclass
 class Dither(Control):
-    """F is uniform in [low, high] for each trial, and scale_factor is not used; CR is fixed."""
+    """F is uniform in [low, high] for each trial, and scale_factor is not used; CR is fixed.
+
+    When NP doubles (`Revival`), low and high are divided by √2.
+    """
 
     name: ClassVar[str] = "dither"
     low: float = 0.04
@@ -58,7 +61,7 @@ class Dither(Control):
     def draw(self, search: ExtensibleSearch, turn: Turn) -> tuple[Array, Array]:
         """Draw F; return the setting CR."""
         shape = (len(turn.subpopulations), len(turn.targets))
-        scale_factors = search.state.rng.uniform(self.low, self.high, shape)
+        scale_factors = search.state.rng.uniform(self.low, self.high, shape) * _find_ratio(search)
         return scale_factors, np.full(shape, search.settings.crossover_rate)
 
 
@@ -67,7 +70,8 @@ class JDE(Control):
     """Each individual carries the F and CR it was made with (Brest et al. 2006).
 
     A trial takes its target's F and CR, each redrawn with probability `redraw_probability`: F
-    uniformly from [low, high], CR uniformly from [0, 1]. It keeps them if it wins or ties.
+    uniformly from [low, high], CR uniformly from [0, 1]. It keeps them if it wins or ties. When NP
+    doubles (`Revival`), low and high are divided by √2.
     """
 
     name: ClassVar[str] = "jde"
@@ -93,7 +97,8 @@ class JDE(Control):
         carried = (memory[name][turn.here, turn.columns] for name in _RATES)
         # In turn: whether to redraw F, the new F, whether to redraw CR, the new CR.
         chances = search.state.rng.random((4, *shape))
-        redrawn = (self.low + (self.high - self.low) * chances[1], chances[3])
+        new_factors = (self.low + (self.high - self.low) * chances[1]) * _find_ratio(search)
+        redrawn = (new_factors, chances[3])
         scale_factors, crossover_rates = (
             np.where(chance < self.redraw_probability, new, old)
             for chance, new, old in zip(chances[::2], redrawn, carried, strict=True)
@@ -184,6 +189,14 @@ class SHADE(Control):
         memory["scale_factors"][rows, places] = lehmer_means
         memory["crossover_rates"][rows, places] = means
         memory["places"][rows] = (places + 1) % self.memory_size
+
+
+def _find_ratio(search: ExtensibleSearch) -> float:
+    """Return what the setting F has been multiplied by since the start; ranges follow it.
+
+    Above its critical value, which falls as NP grows, F would let weights grow without end.
+    """
+    return float(search.settings.scale_factor) / float(search.first_settings.scale_factor)
 
 
 def _repeat_settings(search: ExtensibleSearch, shape: tuple[int, ...]) -> Memory:

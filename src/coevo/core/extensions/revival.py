@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,11 +12,13 @@ import numpy as np
 from coevo._typing import Array
 from coevo._validation import check_integer, check_real
 from coevo.core.extensions.base import Extension
+from coevo.runtime import memory
 
 if TYPE_CHECKING:
     from coevo.core.extensible import ExtensibleSearch
 
 _EVERY = 20  # turns of a subpopulation between two checks, as a check reads all individuals
+_COPIES = 4  # of all individuals that memory must have room for: trials, random numbers, the rest
 
 
 @dataclass
@@ -27,7 +30,8 @@ class Revival(Extension):
     however much budget is left. When the individuals of half of the subpopulations deviate from
     their mean by less than `least` times its root mean square, all are drawn anew around it with a
     deviation of `spread` times that, NP doubles and F is divided by √2, which keeps its ratio to
-    the critical one. The global solution does not change.
+    the critical one; so are the ranges that the controls dither and jDE draw F from. The global
+    solution does not change.
 
     Parameters
     ----------
@@ -36,7 +40,7 @@ class Revival(Extension):
     spread
         The relative deviation of the new individuals.
     largest_size
-        NP doubles up to this.
+        NP doubles up to this, but only while a quarter of the memory holds all individuals.
     """
 
     name: ClassVar[str] = "revival"
@@ -68,10 +72,20 @@ class Revival(Extension):
             for block in blocks
         ]
         if float(np.median(np.concatenate(ratios))) < self.least:
-            size = state.fitness.shape[1]
-            new_size = max(size, min(2 * size, self.largest_size))
+            new_size = self._find_size(blocks)
             self._fit_scale_factor(search, new_size)
             search.repopulate([self._draw(search, b, new_size) for b in range(len(blocks))])
+
+    def _find_size(self, blocks: Sequence[Array]) -> int:
+        """Return how many individuals to draw: not more than before if memory has no room.
+
+        Whether a run can begin is checked for its first NP, as most runs end before they grow.
+        """
+        size: int = blocks[0].shape[1]
+        new_size = max(size, min(2 * size, self.largest_size))
+        needed = _COPIES * sum(block.nbytes for block in blocks) * new_size / size
+        available = memory.find_size()
+        return size if available is not None and needed > available else new_size
 
     def _draw(self, search: ExtensibleSearch, b: int, size: int) -> Array:
         """Return individuals (k, size, genes) with the old mean.
@@ -79,15 +93,17 @@ class Revival(Extension):
         The first is X_i, unless the representative is the mean, which the new ones keep.
         """
         state, old = search.state, search.state.subpopulations[b]
-        noise = state.rng.standard_normal((len(old), size, old.shape[2])).astype(old.dtype)
-        noise -= noise.mean(axis=1, keepdims=True)
-        noise *= (self.spread * np.sqrt(_mean_squares(old)))[:, np.newaxis, np.newaxis]
-        drawn = old.mean(axis=1, keepdims=True) + noise
+        drawn = np.empty((len(old), size, old.shape[2]), dtype=old.dtype)
+        for individuals in drawn:  # one by one: random numbers take twice the memory of float32
+            individuals[:] = state.rng.standard_normal(individuals.shape)
+        drawn -= drawn.mean(axis=1, keepdims=True)
+        drawn *= (self.spread * np.sqrt(_mean_squares(old)))[:, np.newaxis, np.newaxis]
+        drawn += old.mean(axis=1, keepdims=True)
         if not search.settings.takes_means:
             block = search.decomposition.blocks[b]
             for k, i in enumerate(block):
                 drawn[k, 0] = state.global_solution[search.decomposition.groups[i]]
-        return np.asarray(drawn, dtype=old.dtype)
+        return drawn
 
     def _fit_scale_factor(self, search: ExtensibleSearch, size: int) -> None:
         """Set F ∝ 1 / √NP, as the critical F is."""
