@@ -21,6 +21,7 @@ from coevo.core.loop import Callback, SearchLoop
 from coevo.core.schedule import Turn, plan_turns
 from coevo.core.settings import REPLACEMENT, Settings
 from coevo.core.state import SearchState
+from coevo.core.stopping import StopReason
 
 
 class ExtensibleSearch(SearchLoop):
@@ -89,6 +90,13 @@ class ExtensibleSearch(SearchLoop):
         """
         if not self.settings.limited_evaluation:
             self.measure_in_place(slice(0, self.evaluator.n_instances))
+        for extension in self.extensions:
+            extension.turn_to_new_instances(self)
+
+    def _is_over(self) -> bool:
+        if not super()._is_over() and any(e.stagnates(self) for e in self.extensions):
+            self.stop_reason = StopReason.STAGNATION
+        return self.stop_reason is not None
 
     @property
     def _is_validated(self) -> bool:

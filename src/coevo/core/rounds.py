@@ -25,13 +25,13 @@ import numpy as np
 from coevo._typing import Array
 from coevo.core.extensions.base import Memory
 from coevo.core.settings import Settings
+from coevo.core.stopping import gains_too_little
 
 LENGTH = 500
 """Moves of the first round."""
 FACTOR = 2.0
 """How much stronger and weaker than before the weight decay of the two tries is."""
 _ROOM = {1: 2.5, 2: 5.0}  # lengths of a round for which a budget must have room: 2.5 for each try
-_LEAST_GAIN = 0.01
 _MEASURED = (3, 10, 30)  # generations after which their seconds are known, better and better
 
 
@@ -179,8 +179,7 @@ class Rounds:
                 self._copy("other", into_memory=False)
             memory["decay"] *= FACTOR if is_first_better else 1 / FACTOR
         gained, before = memory["gained"]
-        to_gain = min(_left_to_gain(best_fitness), best_fitness - first_fitness)
-        memory["round"][3] = best_fitness - before <= _LEAST_GAIN * to_gain
+        memory["round"][3] = gains_too_little(best_fitness, before, first_fitness)
         memory["gained"][:] = best_fitness, gained
         memory["round"][:2] = memory["round"][0] + 1, 0
         self._copy("start", into_memory=True)
@@ -193,8 +192,3 @@ class Rounds:
                 kept[...] = array
             else:
                 array[...] = kept
-
-
-def _left_to_gain(fitness: float) -> float:
-    """Return how far a fitness is from the best that there can be: 0 for errors, 1 for scores."""
-    return -fitness if fitness < 0 else max(0.0, 1 - fitness)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from coevo.core.settings import Settings
 
 
+_LEAST_GAIN = 0.01
+
+
 class StopReason(StrEnum):
     """Why a run ended."""
 
@@ -48,6 +51,21 @@ def reached_criterion(
         if limit is not None and value >= limit:
             return reason
     return None
+
+
+def gains_too_little(best: float, before: float, first: float) -> bool:
+    """Say whether a search stagnates: whether it has gained at most a hundredth of what was left.
+
+    What was left is measured from the best fitness that there can be, 0 for errors and 1 for
+    scores, but is no more than what the search has gained at all.
+
+    Parameters
+    ----------
+    best, before, first
+        The best validation fitness now, some time ago, and at the start.
+    """
+    left = -best if best < 0 else max(0.0, 1 - best)
+    return best - before <= _LEAST_GAIN * min(left, best - first)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from coevo import Revival
+from coevo.core.stopping import StopReason
 
 
 @pytest.fixture
@@ -149,3 +150,36 @@ def test_ranges_of_f_fall_as_individuals_grow_in_number(make_search, small_setti
 def test_growing_and_shrinking_do_not_go_together(small_settings):
     with pytest.raises(ValueError, match="population_reduction and revival"):
         small_settings(extensions=["revival", "population_reduction"])
+
+
+def test_a_run_ends_when_two_lives_have_gained_nothing(make_search, small_settings):
+    settings = small_settings(
+        population_size=8, extensions=[Revival(least=1e9, largest_size=8)], max_generations=5000
+    )
+    search = make_search(settings)
+    bests = {}
+    for generation in search:
+        if generation.generation % 20 == 0:  # the next one begins with a collapse
+            bests[generation.generation] = generation.best_validation
+    assert search.stop_reason is StopReason.STAGNATION
+    last = search.state.generation - 1
+    assert last % 20 == 0
+    assert bests[last] - bests[last - 40] <= 0.01 * (1 - bests[last])
+    assert all(
+        bests[g] - bests[g - 40] > 0.01 * min(1 - bests[g], bests[g] - bests[20])
+        for g in range(60, last, 20)
+    )
+
+
+def test_other_instances_are_another_chance(make_search, small_settings):
+    settings = small_settings(
+        population_size=8, extensions=[Revival(least=1e9, largest_size=8)], max_generations=5000
+    )
+    search = make_search(settings)
+    search.run()
+    n_generations = search.state.generation
+    search.run()
+    assert search.state.generation == n_generations  # it is over
+    search.turn_to_new_instances()
+    search.run()
+    assert search.state.generation > n_generations

@@ -88,6 +88,13 @@ class Extension(Component):
     def after_block(self, search: ExtensibleSearch, turn: Turn, log: TrialLog) -> None:
         """Called after selection in a block; `log` has the generation's wins and gains so far."""
 
+    def stagnates(self, search: ExtensibleSearch) -> bool:
+        """Return whether the run should end after this generation, as it gains nothing any more."""
+        return False
+
+    def turn_to_new_instances(self, search: ExtensibleSearch) -> None:
+        """Called when a warm start or a stream goes on with other instances."""
+
     def keep(self, search: ExtensibleSearch, survivors: Array) -> None:
         """Called when individuals are removed; survivors: (SP, NP) indices of those that remain."""
 

@@ -11,7 +11,9 @@ import numpy as np
 
 from coevo._typing import Array
 from coevo._validation import check_integer, check_real
-from coevo.core.extensions.base import Extension
+from coevo.core.extensions.base import Extension, Memory
+from coevo.core.history import Generation
+from coevo.core.stopping import gains_too_little
 from coevo.runtime import memory
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ class Revival(Extension):
     their mean by less than `least` times its root mean square, all are drawn anew around it with a
     deviation of `spread` times that, NP doubles and F is divided by √2, which keeps its ratio to
     the critical one; so are the ranges that the controls dither and jDE draw F from. The global
-    solution does not change.
+    solution does not change. When two such lives have gained next to nothing, the run ends: it
+    stagnates.
 
     Parameters
     ----------
@@ -57,6 +60,18 @@ class Revival(Extension):
         """From the first size to the largest."""
         return size, max(size, self.largest_size)
 
+    def begin(self, search: ExtensibleSearch) -> Memory:
+        """Remember the best validation fitness at the last two collapses, and whether to end."""
+        return {"best": np.full(2, -np.inf), "stagnates": np.zeros(1, dtype=np.int64)}
+
+    def turn_to_new_instances(self, search: ExtensibleSearch) -> None:
+        """Fitness on other instances cannot be compared."""
+        search.memory(self).update(self.begin(search))
+
+    def stagnates(self, search: ExtensibleSearch) -> bool:
+        """Return whether two lives have gained too little."""
+        return bool(search.memory(self)["stagnates"][0])
+
     def resume(self, search: ExtensibleSearch) -> None:
         """Set F for the NP of a resumed search."""
         self._fit_scale_factor(search, search.state.fitness.shape[1])
@@ -72,9 +87,15 @@ class Revival(Extension):
             for block in blocks
         ]
         if float(np.median(np.concatenate(ratios))) < self.least:
+            best, before = search.memory(self)["best"]
             new_size = self._find_size(blocks)
             self._fit_scale_factor(search, new_size)
             search.repopulate([self._draw(search, b, new_size) for b in range(len(blocks))])
+            # Repopulating lets every extension begin afresh, this one too.
+            remembered = search.memory(self)
+            remembered["best"][:] = state.best_validation, best
+            first = state.history.rows[:, Generation._fields.index("best_validation")].min()
+            remembered["stagnates"][0] = gains_too_little(state.best_validation, before, first)
 
     def _find_size(self, blocks: Sequence[Array]) -> int:
         """Return how many individuals to draw: not more than before if memory has no room.
