@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from coevo import CoevoClassifier, CoevoRegressor, Settings, evolve
@@ -294,8 +295,19 @@ def test_engines_measure_in_place_as_the_reference_does(problem, engine, decompo
 
 def test_a_search_that_never_moved_says_so(make_classification_data, rng):
     X, y = make_classification_data(rng)
-    settings = {"hidden_layer_sizes": (3,), "batch_size": 20, "population_size": 5, "seed": 1,
+    settings = {"hidden_layer_sizes": (3,), "batch_size": 20, "population_size": 30, "seed": 1,
                 "fitness": lambda y_true, y_pred: 0.5}  # fmt: skip
-    with pytest.warns(ConvergenceWarning, match="in 20 generations no network was better"):
-        evolve(X[:40], y[:40], X[40:], y[40:], max_generations=20, **settings)
-    evolve(X[:40], y[:40], X[40:], y[40:], max_generations=19, **settings)  # too early to say
+    with pytest.warns(ConvergenceWarning, match="in 5 generations no network was better"):
+        evolve(X[:40], y[:40], X[40:], y[40:], max_generations=5, **settings)
+    # Too early to say: few generations, or few networks.
+    evolve(X[:40], y[:40], X[40:], y[40:], max_generations=4, **settings)
+    settings |= {"decomposition": "whole", "population_size": 15}
+    evolve(X[:40], y[:40], X[40:], y[40:], max_generations=30, **settings)
+
+
+def test_ccde_that_never_moved_says_so_within_a_small_budget():
+    """First fitness by sampling leaves one run in seven on digits where it began."""
+    model = CoevoClassifier(strategy="rand/1", limited_evaluation=False, extensions=(),
+                            max_evaluations=20_000, random_state=2)  # fmt: skip
+    with pytest.warns(ConvergenceWarning, match="in 17 generations no network was better"):
+        model.fit(*load_digits(return_X_y=True))

@@ -103,9 +103,9 @@ class Settings:
         says whether replacement is synchronous and ties go to the trial. Or "smoothing", which
         moves each neuron along the slope of its smoothed fitness (`Smoothing`). "auto" is smoothing
         if the fitness is a mean over instances or a function of the confusion matrix; it is rand/1
-        otherwise, or if a setting is given that only differential evolution has (decomposition,
-        limited_evaluation, decay, population_size, scale_factor, crossover_rate, control,
-        representative, sampling_rounds, extensions).
+        otherwise, or if a setting that only differential evolution has is not at its default
+        (decomposition, limited_evaluation, decay, population_size, scale_factor, crossover_rate,
+        control, representative, sampling_rounds, extensions).
     representative
         What represents a subpopulation in the global solution: its "best" individual, as in the
         paper, or the "mean" of its individuals, which depends less on the luck of a batch. "auto"
@@ -134,7 +134,8 @@ class Settings:
         fitness, initial sampling included, validation not. None for no limit, here and below.
         "auto" is None if generations or seconds are limited. Otherwise it grows with the problem:
         20,000 generations and 20 passes over the instances with smoothing, which ends earlier if it
-        stagnates; 400 generations, at least 200,000 evaluations, with rand/1.
+        stagnates; with rand/1 400 generations (800 under full evaluation), at least 200,000
+        evaluations.
     max_generations
         End after this many generations.
     max_seconds

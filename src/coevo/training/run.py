@@ -30,7 +30,9 @@ from coevo.training.problem import Ongoing, Problem
 from coevo.training.result import Result
 from coevo.training.thread_choice import ThreadChoice
 
-_MANY = 20  # generations after which a search should have improved
+# After as many of both a search should have improved. Neurons that evolve nearly always do in the
+# first generation, one population of networks within 25 generations of 40 evaluations.
+_ENOUGH_GENERATIONS, _ENOUGH_EVALUATIONS = 5, 1000
 
 
 def run_search(
@@ -116,7 +118,8 @@ def run_search(
 def _warn_if_not_improved(state: SearchState) -> None:
     """Warn if the best network is still the first one, which users could take for a trained one."""
     first_best = state.history.rows[0][Generation._fields.index("best_validation")]
-    if state.generation >= _MANY and not state.best_validation > first_best:
+    is_too_early = state.generation < _ENOUGH_GENERATIONS or state.evaluations < _ENOUGH_EVALUATIONS
+    if not (is_too_early or state.best_validation > first_best):
         from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - slow to import
 
         warnings.warn(
