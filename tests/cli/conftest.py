@@ -29,7 +29,7 @@ COMMAND = [sys.executable, "-c", "from coevo.cli.app import app; app()"]
 def small():
     """Options of a small search without an end."""
     return ["--hidden-layer-sizes", "3", "--population-size", "6", "--batch-size", "50",
-            "--seed", "4"]  # fmt: skip
+            "--extensions", "none", "--seed", "4"]  # fmt: skip
 
 
 @pytest.fixture(scope="session")

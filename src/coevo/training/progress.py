@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coevo.core.extensions.base import Extension
 from coevo.core.hooks import Hook
 from coevo.core.loop import SearchLoop
 from coevo.core.settings import Settings
@@ -44,8 +45,7 @@ class SearchProgress(Hook):
             words.append(f"{(count - count_before) / taken:,.0f}/s")
             if done is not None and done_before is not None and done > done_before:
                 left = taken * (1 - done) / (done - done_before)
-                # Smoothing ends early when it no longer improves.
-                most = "at most " if isinstance(search.settings.strategy, Smoothing) else ""
+                most = "at most " if _may_stagnate(search.settings) else ""
                 words.append(f"{most}{format_seconds(left)} left")
         self._progress.update(done, "  ".join(words))
 
@@ -69,6 +69,14 @@ def describe_choices(settings: Settings) -> str:
         if limit is not None
     ]
     return f"searching by {settings.strategy.name}: {', '.join(words)}"
+
+
+def _may_stagnate(settings: Settings) -> bool:
+    """Return whether a search ends early when it no longer improves."""
+    return isinstance(settings.strategy, Smoothing) or any(
+        isinstance(extension, Extension) and extension.may_stagnate
+        for extension in settings.extensions
+    )
 
 
 def _fraction_done(search: SearchLoop) -> float | None:

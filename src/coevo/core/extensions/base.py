@@ -48,6 +48,9 @@ class Extension(Component):
     follows_budget: ClassVar[bool] = False
     """Whether it depends on the budget, so that it cannot be used where there is none."""
 
+    may_stagnate: ClassVar[bool] = False
+    """Whether it may end a run early, so that the time left is the most there can be."""
+
     def check(self, settings: Settings) -> None:
         """Raise if it cannot be used with the other settings, some of which may still be "auto"."""
 

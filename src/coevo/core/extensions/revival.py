@@ -51,6 +51,8 @@ class Revival(Extension):
     spread: float = 0.2
     largest_size: int = 160
 
+    may_stagnate: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         check_real("least", self.least, 0)
         check_real("spread", self.spread, 0, above=True)
