@@ -174,6 +174,11 @@ class Results:
                 found.append(100 * float(rows[-1, BEST]))
         return found
 
+    def all_lower(self, partial: Summary, others: Sequence[float]) -> bool:
+        """Return whether each run of a partial row has a lower validation accuracy than another."""
+        ours = [100 * outcome.validation for outcome in partial.outcomes]
+        return all(a < b for a, b in zip(ours, others, strict=True))
+
     def last_of(self, experiment: str, label: str) -> float:
         """Return the best validation accuracy at the end of the run that figure 3 shows."""
         return float(self.row(experiment, label).outcomes[0].history[-1, BEST])
