@@ -70,6 +70,11 @@ class History:
             raise ValueError("the history is empty: the search has not begun")
         return self._latest
 
+    @property
+    def least_best_validation(self) -> float:
+        """The first best validation fitness, or a lower one of a warm start on harder instances."""
+        return float(self.rows[:, Generation._fields.index("best_validation")].min())
+
     def freeze(self) -> dict[str, Array]:
         """Return the history as arrays, for `thaw`."""
         return {

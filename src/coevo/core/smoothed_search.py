@@ -27,7 +27,6 @@ from coevo.core.adam import Neurons
 from coevo.core.decomposition import Decomposition
 from coevo.core.evaluator import SmoothingEvaluator
 from coevo.core.extensions.base import Memory
-from coevo.core.history import Generation
 from coevo.core.loop import Callback, SearchLoop
 from coevo.core.metrics import ClippedMargin, ErrorMetric, Profit, SquaredError, find_metric
 from coevo.core.rounds import Clock, Rounds
@@ -166,11 +165,10 @@ class SmoothedSearch(SearchLoop):
         if not self._has_ended_try:
             return None
         validation, state = self._validate(), self.state
-        # The first, or lower where a warm start went on to harder instances.
-        first_best = state.history.rows[:, Generation._fields.index("best_validation")].min()
         is_usable = np.isfinite(state.global_solution).all()  # one of NaN may have an accuracy
         fitness = validation if is_usable else math.nan
-        rounds.end_try(fitness, state.best_validation, first_best, self._clock())
+        first = state.history.least_best_validation
+        rounds.end_try(fitness, state.best_validation, first, self._clock())
         self._fold()  # another try begins elsewhere
         return validation
 

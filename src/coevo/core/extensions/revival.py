@@ -12,7 +12,6 @@ import numpy as np
 from coevo._typing import Array
 from coevo._validation import check_integer, check_real
 from coevo.core.extensions.base import Extension, Memory
-from coevo.core.history import Generation
 from coevo.core.stopping import gains_too_little
 from coevo.runtime import memory
 
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
     from coevo.core.extensible import ExtensibleSearch
 
 _EVERY = 20  # turns of a subpopulation between two checks, as a check reads all individuals
-_COPIES = 4  # of all individuals that memory must have room for: trials, random numbers, the rest
+_COPIES = (
+    4  # all individuals, four times, must fit in memory: they, their trials, what else there is
+)
 
 
 @dataclass
@@ -33,8 +34,8 @@ class Revival(Extension):
     their mean by less than `least` times its root mean square, all are drawn anew around it with a
     deviation of `spread` times that, NP doubles and F is divided by √2, which keeps its ratio to
     the critical one; so are the ranges that the controls dither and jDE draw F from. The global
-    solution does not change. When two such lives have gained next to nothing, the run ends: it
-    stagnates.
+    solution does not change. When the best validation fitness has hardly risen from one collapse to
+    the next but one, the run ends: it stagnates.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class Revival(Extension):
         search.memory(self).update(self.begin(search))
 
     def stagnates(self, search: ExtensibleSearch) -> bool:
-        """Return whether two lives have gained too little."""
+        """Return whether too little was gained since the collapse before the last one."""
         return bool(search.memory(self)["stagnates"][0])
 
     def resume(self, search: ExtensibleSearch) -> None:
@@ -96,7 +97,7 @@ class Revival(Extension):
             # Repopulating lets every extension begin afresh, this one too.
             remembered = search.memory(self)
             remembered["best"][:] = state.best_validation, best
-            first = state.history.rows[:, Generation._fields.index("best_validation")].min()
+            first = state.history.least_best_validation
             remembered["stagnates"][0] = gains_too_little(state.best_validation, before, first)
 
     def _find_size(self, blocks: Sequence[Array]) -> int:
