@@ -148,7 +148,10 @@ def test_auto_batches(n_instances, expected):
 
 
 def test_what_is_given_is_kept():
-    given = Smoothing(width=0.2, rate=0.1, weight_decay=0.0, adapt_decay=False, schedule="constant")
+    given = Smoothing(
+        width=0.2, rate=0.1, adapt_rate=False, weight_decay=0.0, adapt_decay=False,
+        schedule="constant", first_budget=None,
+    )  # fmt: skip
     assert resolve(Settings(strategy=given), size=SIZE).strategy == given
 
 

@@ -10,11 +10,11 @@ from coevo.core.rounds import LENGTH, Clock, Rounds
 def begin():
     """Return rounds over one array, and the array."""
 
-    def make(n_tries=2, decay=1.0, **limits):
+    def make(n_tries=2, decay=1.0, first_budget=np.inf, **limits):
         array = np.zeros(3)
         none = {"evaluations": np.inf, "generations": np.inf, "seconds": np.inf}
         granted = Clock(**none | limits)
-        memory = Rounds.begin([array], decay, Clock(0, 0, 0), granted)
+        memory = Rounds.begin([array], decay, Clock(0, 0, 0), granted, first_budget)
         return Rounds(memory, [array], granted, n_tries), array
 
     return make
@@ -100,10 +100,10 @@ def test_two_rounds_without_gain_are_rest(begin, best, rests):
     rounds, _ = begin(n_tries=1)
     generation = 0
     for fitness in best:
-        assert not rounds.stagnates
+        assert not rounds.stagnates(at(generation))
         generation += rounds.length
         rounds.end_try(fitness, fitness, best[0], at(generation))
-    assert rounds.stagnates == rests
+    assert rounds.stagnates(at(generation)) == rests
 
 
 def test_a_try_that_overflowed_is_not_kept(begin):
@@ -129,3 +129,52 @@ def test_a_round_of_which_no_try_can_be_kept_leaves_things_as_they_were(begin, n
     np.testing.assert_array_equal(array, start)
     assert rounds.length == 4 * LENGTH
     assert rounds.decay == decay
+
+
+# ------------------------------------------------------------------------------- the first budget
+
+
+def go_through(rounds, fitness):
+    """Make tries until the last round or the end of the list; return the generation."""
+    generation = 0
+    for best in fitness:
+        for _ in range(2):
+            generation += rounds.length
+            rounds.end_try(best, best, -1.0, at(generation))
+        if rounds.is_last:
+            break
+    return generation
+
+
+def test_the_first_budget_is_all_if_it_does_not_pay_to_go_on(begin):
+    rounds, _ = begin(first_budget=40 * LENGTH, generations=320 * LENGTH)
+    rounds.plan(at(0), Clock(10, 1, 0.1))
+    assert not rounds.is_last
+    generation = go_through(rounds, [-0.5, -0.3, -0.297])  # less than a hundredth of 0.703
+    assert generation == 14 * LENGTH
+    assert rounds.is_last
+    assert rounds.granted.generations == 40 * LENGTH
+    assert rounds.share_left(at(27 * LENGTH)) == pytest.approx(0.5)
+    assert not rounds.stagnates(at(40 * LENGTH - 1))
+    assert rounds.stagnates(at(40 * LENGTH))
+
+
+def test_the_first_budget_doubles_while_that_pays(begin):
+    rounds, _ = begin(first_budget=40 * LENGTH, generations=320 * LENGTH)
+    rounds.plan(at(0), Clock(10, 1, 0.1))
+    generation = go_through(rounds, [-0.5, -0.3, -0.29, -0.289])
+    assert generation == 30 * LENGTH
+    assert rounds.is_last
+    assert rounds.granted.generations == 80 * LENGTH
+
+
+@pytest.mark.parametrize("limit", ["evaluations", "generations"])
+def test_the_first_budget_never_exceeds_a_limit(begin, limit):
+    end = at(100 * LENGTH)
+    rounds, _ = begin(first_budget=40 * LENGTH, **{limit: getattr(end, limit)})
+    rounds.plan(at(0), Clock(10, 1, 0.1))
+    generation = go_through(rounds, [-0.9, -0.8, -0.7, -0.6, -0.5, -0.4])
+    assert generation == 30 * LENGTH  # 62 do not leave room for a round after them
+    assert rounds.is_last
+    assert rounds.share_left(end) == 0
+    assert rounds.share_left(at(65 * LENGTH)) == pytest.approx(0.5)

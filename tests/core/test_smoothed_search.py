@@ -14,6 +14,7 @@ from coevo.core.metrics import FBeta, Matthews, Profit, find_metric
 from coevo.core.network import Architecture
 from coevo.core.settings import Settings
 from coevo.core.smoothed_search import SmoothedSearch
+from coevo.core.stopping import StopReason
 from coevo.engines.reference import ReferenceEvaluator
 from coevo.engines.smoothed import SmoothedEvaluator
 from coevo.engines.smoothed_reference import SmoothedReference
@@ -244,6 +245,15 @@ def test_a_larger_budget_begins_new_rounds(begin):
     assert again._find_share_of_rate() == 1
 
 
+def test_the_first_budget_ends_a_run_to_which_no_more_is_granted(begin):
+    search = begin(max_generations=1000, strategy__first_budget=45, validate_every=20)
+    assert search.run() == StopReason.STAGNATION
+    assert search.state.generation == 45
+    assert search._is_validated
+    assert search.limits == (None, 45, None)
+    assert search._find_share_of_rate() == 0
+
+
 def test_a_search_that_goes_on_with_harder_instances_can_stagnate(begin):
     search = begin(strategy__weight_decay=0)
     search.evaluator.validate_networks = lambda networks: np.array([-0.1])
@@ -290,7 +300,9 @@ def test_the_rate_falls_along_the_round_or_slowly(begin, budget, share):
 
 
 def test_the_rate_falls_along_the_seconds_that_are_left(begin, monkeypatch):
-    search = begin(max_generations=None, max_evaluations=None, max_seconds=1000.0)
+    search = begin(
+        max_generations=None, max_evaluations=None, max_seconds=1000.0, strategy__rate=0.01
+    )
     seconds = [0.0]
     monkeypatch.setattr(search, "_seconds", lambda: seconds[0])
     generations = iter(search)
@@ -300,6 +312,29 @@ def test_the_rate_falls_along_the_seconds_that_are_left(begin, monkeypatch):
     assert search._rounds.is_last  # 70 more generations are no room for rounds of 500
     seconds[0] = 250.0
     assert search._find_share_of_rate() == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds_each", "pace"),
+    [
+        ({}, 10.0, 0.05 / 0.006),  # 100 generations: the fastest rate
+        ({}, 1.0, 0.012 / 0.006),  # 1000: 12 / 1000 in place of 0.006
+        ({}, 0.1, 1),
+        ({"strategy__rate": 0.006}, 10.0, 1),
+        ({"strategy__adapt_rate": False}, 10.0, 1),
+        ({"max_generations": 100}, 10.0, 1),  # known beforehand: the rate was chosen for it
+        ({"max_generations": 1000}, 10.0, 0.05 / 0.012),
+        ({"max_seconds": None, "max_generations": 100}, 10.0, 1),
+    ],
+)
+def test_the_first_generations_say_how_fast_to_go(begin, monkeypatch, settings, seconds_each, pace):
+    search = begin(**{"max_generations": None, "max_seconds": 1000.0, **settings})
+    monkeypatch.setattr(search, "_seconds", lambda: seconds_each * search.state.generation)
+    generations = iter(search)
+    for _ in range(31):
+        next(generations)
+    share = search._rounds.share_left(search._clock())
+    assert search._find_share_of_rate() == pytest.approx(pace * share)
 
 
 def test_begins_with_an_initial_network(begin, rng):

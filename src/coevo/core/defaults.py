@@ -19,7 +19,7 @@ from coevo.core.extensions.revival import Revival
 from coevo.core.extensions.turnover import Turnover
 from coevo.core.metrics import Metric, find_metric
 from coevo.core.settings import REPLACEMENT, Settings
-from coevo.core.smoothing import Smoothing
+from coevo.core.smoothing import Smoothing, find_rate
 from coevo.core.strategy import find_strategy
 
 _EVOLUTIONARY = frozenset({
@@ -32,6 +32,7 @@ _COST_OF_PASS = 1.5  # of an instance in validation, where a candidate's is 1: c
 _NEURONS_OF_PART = 500  # of the widest hidden layer that evolve in a generation, at least
 _MOST_PARTS = 8  # each part needs a pass of the global solution over its batch
 _SMOOTHING_PASSES = 3  # that a generation of smoothing makes over its batch, at least
+_DOUBLINGS = 3  # of the first budget, while that pays
 _STREAM_GENERATIONS = 600  # what the rate on a stream is chosen for: a stream may be short
 
 
@@ -140,9 +141,11 @@ def _choose_for_smoothing(draft: SimpleNamespace, metric: Metric, size: ProblemS
     n_batches = size.n_instances / int(draft.batch_size)
     per_generation = 2 * size.n_neurons
     n_measured = _SMOOTHING_PASSES * _find_mean_batch(draft, size.n_instances)
+    first_budget = round(20_000 + 20 * n_batches) if is_auto(draft.max_evaluations) else None
+    draft.strategy = _fill_strategy(draft.strategy, first_budget=first_budget)
     _fill(
         draft,
-        max_evaluations=per_generation * round(20_000 + 20 * n_batches),
+        max_evaluations=per_generation * 2**_DOUBLINGS * (first_budget or 0),
         validate_every=_find_interval(size.n_validation, n_measured),
     )
     n_generations = _count_generations(draft, per_generation)
@@ -179,14 +182,14 @@ def _resolve_smoothing(
     """Return the strategy with every "auto" replaced by what it stands for."""
     output_width = 0.5 if metric.is_graded else 1.0
     hidden_width = 1.0 if draft.activation == "sign" else output_width
-    fastest = max(0.006, min(0.05, 0.35 / math.sqrt(n_inputs)))
-    rate = max(0.006, min(fastest, 12 / (n_generations or math.inf)))
+    rate = find_rate(n_generations or math.inf, n_inputs)
     rate *= min(1.0, (50 / max([1, *draft.hidden_layer_sizes])) ** (1 / 3))
     n_hidden = len(draft.hidden_layer_sizes)
     return _fill_strategy(
         draft.strategy,
         width=(hidden_width,) * n_hidden + (output_width,),
         rate=(rate,) * n_hidden + (2 * rate,),
+        adapt_rate=is_auto(draft.strategy.rate) and draft.max_seconds is not None,
         weight_decay=1 / 8,
         adapt_decay=is_auto(draft.strategy.weight_decay),
         schedule="rounds",

@@ -60,6 +60,11 @@ class SearchLoop(ABC):
     def evaluations_per_generation(self) -> int:
         """How many evaluations a generation takes at least."""
 
+    @property
+    def limits(self) -> tuple[float | None, float | None, float | None]:
+        """Evaluations, generations and seconds that are granted; a search may be granted more."""
+        return self.settings.limits
+
     @abstractmethod
     def _remeasure(self) -> None:
         """Measure again what depends on the previous instances."""

@@ -11,7 +11,9 @@ the try that validates better is kept, with its decay. Without validation instan
 there is one try, with the decay as it was set.
 
 The search stagnates when two rounds, three quarters of all moves, have gained at most a hundredth
-of what was left to gain.
+of what was left to gain. If nobody has said how long to search, it begins with a first budget,
+which doubles as long as that pays: when there is only room for the last round, and the round before
+it has gained a hundredth of all that was gained.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ LENGTH = 500
 """Moves of the first round."""
 FACTOR = 2.0
 """How much stronger and weaker than before the weight decay of the two tries is."""
+_LEAST_SHARE = 0.01  # of all that was gained, for which another round pays
 _ROOM = {1: 2.5, 2: 5.0}  # lengths of a round for which a budget must have room: 2.5 for each try
 _MEASURED = (3, 10, 30)  # generations after which their seconds are known, better and better
 
@@ -70,14 +73,22 @@ class Rounds:
         self._n_tries = n_tries
 
     @staticmethod
-    def begin(arrays: Sequence[Array], decay: float, now: Clock, limits: Clock) -> Memory:
-        """Return the memory of a sequence that begins now, with a budget."""
+    def begin(
+        arrays: Sequence[Array], decay: float, now: Clock, limits: Clock,
+        first_budget: float = math.inf,
+    ) -> Memory:  # fmt: skip
+        """Return the memory of a sequence that begins now, with a budget.
+
+        first_budget: generations granted at first, of those that the limits allow.
+        """
         starts = {f"start_{k}": array.copy() for k, array in enumerate(arrays)}
         others = {f"other_{k}": np.zeros_like(array) for k, array in enumerate(arrays)}
         return {
             "round": np.zeros(4, dtype=np.int64),  # number, try, is the last, stagnates
             "began": np.array(now, dtype=float),  # of this try
             "limits": np.array(limits, dtype=float),
+            "granted": np.array([now.generations, first_budget]),  # from where, how many
+            "pace": np.ones(1),  # by which rates are multiplied
             "decay": np.array([decay]),  # of the round before
             "other_fitness": np.zeros(1),  # of the first try
             "gained": np.full(2, -np.inf),  # best fitness after the last round, and before it
@@ -96,6 +107,12 @@ class Rounds:
         return bool((self._memory["limits"] == self._limits).all())
 
     @property
+    def granted(self) -> Clock:
+        """The budget, as far as it is granted."""
+        last = float(self._memory["granted"].sum())
+        return self._limits._replace(generations=min(self._limits.generations, last))
+
+    @property
     def is_last(self) -> bool:
         """Whether this round takes what is left of the budget."""
         return bool(self._memory["round"][2])
@@ -110,10 +127,9 @@ class Rounds:
         waits = self.length // 2 if self._memory["round"][0] else 0
         return int(self._memory["began"][1]) + waits
 
-    @property
-    def stagnates(self) -> bool:
-        """Whether the last two rounds have gained too little to go on."""
-        return bool(self._memory["round"][3])
+    def stagnates(self, now: Clock) -> bool:
+        """Say whether it no longer pays to go on."""
+        return bool(self._memory["round"][3]) or now.generations >= self._memory["granted"].sum()
 
     @property
     def decay(self) -> float:
@@ -128,14 +144,26 @@ class Rounds:
         spent = np.array(now) - self._memory["began"]
         granted = np.array([math.inf, self.length, math.inf])
         if self.is_last:
-            granted = np.maximum(np.array(self._limits) - self._memory["began"], 1e-9)
+            granted = np.maximum(np.array(self.granted) - self._memory["began"], 1e-9)
         return max(0.0, 1 - float((spent / granted).max()))
 
-    def plan(self, now: Clock, per_generation: Clock) -> None:
-        """Make this the last round unless its tries and 1.5 times their moves after them fit."""
-        left = np.array(self._limits) - np.array(now)
-        n_generations = (left / np.maximum(per_generation, 1e-9)).min()
-        self._memory["round"][2] = n_generations < _ROOM[self._n_tries] * self.length
+    def plan(self, now: Clock, per_generation: Clock, pays: bool = False) -> None:
+        """Make this the last round unless its tries and 1.5 times their moves after them fit.
+
+        If it pays to go on, more of the budget is granted.
+        """
+        room, needed = self._find_room(now, per_generation), _ROOM[self._n_tries] * self.length
+        while pays and room < needed:
+            self._memory["granted"][1] *= 2
+            before, room = room, self._find_room(now, per_generation)
+            if room == before:
+                break  # a limit is nearer
+        self._memory["round"][2] = room < needed
+
+    def _find_room(self, now: Clock, per_generation: Clock) -> float:
+        """Return how many generations are left of what is granted."""
+        left = np.array(self.granted) - np.array(now)
+        return float((left / np.maximum(per_generation, 1e-9)).min())
 
     def wants_measured_plan(self, now: Clock) -> bool:
         """Say whether it is time to plan again because seconds are known now."""
@@ -179,11 +207,12 @@ class Rounds:
                 self._copy("other", into_memory=False)
             memory["decay"] *= FACTOR if is_first_better else 1 / FACTOR
         gained, before = memory["gained"]
+        pays = best_fitness - gained >= _LEAST_SHARE * (best_fitness - first_fitness)
         memory["round"][3] = gains_too_little(best_fitness, before, first_fitness)
         memory["gained"][:] = best_fitness, gained
         memory["round"][:2] = memory["round"][0] + 1, 0
         self._copy("start", into_memory=True)
-        self.plan(now, Clock(*(span / span[1])))
+        self.plan(now, Clock(*(span / span[1])), pays)
 
     def _copy(self, name: str, into_memory: bool) -> None:
         for k, array in enumerate(self._arrays):

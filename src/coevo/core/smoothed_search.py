@@ -31,7 +31,7 @@ from coevo.core.loop import Callback, SearchLoop
 from coevo.core.metrics import ClippedMargin, ErrorMetric, Profit, SquaredError, find_metric
 from coevo.core.rounds import Clock, Rounds
 from coevo.core.settings import Settings
-from coevo.core.smoothing import Smoothing, check_served
+from coevo.core.smoothing import Smoothing, check_served, find_rate
 from coevo.core.state import SearchState, draw_batches
 from coevo.core.stopping import StopReason, reached_criterion
 from coevo.runtime import threads
@@ -127,7 +127,7 @@ class SmoothedSearch(SearchLoop):
         if validation is None:
             validation = latest.validation_fitness
             is_last = reached_criterion(self.settings, latest, self._find_last_gain()) is not None
-            if is_last or state.generation % self._validation_interval == 0:
+            if is_last or self._stagnates or state.generation % self._validation_interval == 0:
                 validation = self._validate()
         self._record(validation, fitness, latest.seconds)
 
@@ -148,9 +148,9 @@ class SmoothedSearch(SearchLoop):
             threads.share_out(move, len(part), grain=1 + _GRAIN // len(part[0]))
 
     def _find_share_of_rate(self) -> float:
-        """Return what share of the rates at the start the next move has."""
+        """Return how much of the rates as they are set the next move has."""
         if self._rounds is not None:
-            return self._rounds.share_left(self._clock())
+            return float(self._memory["pace"][0]) * self._rounds.share_left(self._clock())
         is_constant = self._strategy.schedule == "constant"
         return 1.0 if is_constant else 1 / math.sqrt(1 + self.state.generation / _SLOWLY)
 
@@ -160,7 +160,10 @@ class SmoothedSearch(SearchLoop):
         if rounds is None:
             return None
         if rounds.wants_measured_plan(now):
-            rounds.plan(now, Clock(self.evaluations_per_generation, 1, self._measure_seconds(now)))
+            seconds = self._measure_seconds(now)
+            rounds.plan(now, Clock(self.evaluations_per_generation, 1, seconds))
+            if self._strategy.adapt_rate:
+                self._memory["pace"][0] = self._find_pace(now, seconds)
         self._has_ended_try = rounds.is_over(now)
         if not self._has_ended_try:
             return None
@@ -171,6 +174,14 @@ class SmoothedSearch(SearchLoop):
         rounds.end_try(fitness, state.best_validation, first, self._clock())
         self._fold()  # another try begins elsewhere
         return validation
+
+    def _find_pace(self, now: Clock, seconds: float) -> float:
+        """Return by how much to raise the rates if a generation takes so many seconds."""
+        limits, n_inputs = Clock.limits(self.settings), self.decomposition.layer_inputs[0]
+        planned = min(limits.generations, limits.evaluations / self.evaluations_per_generation)
+        affordable = now.generations + (limits.seconds - now.seconds) / max(seconds, 1e-9)
+        known, found = (find_rate(n, n_inputs) for n in (planned, min(planned, affordable)))
+        return found / known
 
     def _measure_seconds(self, now: Clock) -> float:
         """Return how long a generation takes, without the first ones, which load kernels."""
@@ -203,6 +214,15 @@ class SmoothedSearch(SearchLoop):
         """Two for each neuron."""
         return 2 * len(self.decomposition)
 
+    @property
+    def limits(self) -> tuple[float | None, float | None, float | None]:
+        """The budget as far as it is granted."""
+        if self._rounds is None:
+            return super().limits
+        granted = self._rounds.granted
+        evaluations, generations, seconds = (None if math.isinf(n) else n for n in granted)
+        return evaluations, generations, seconds
+
     # ------------------------------------------------------------------------------ validation
 
     @property
@@ -231,9 +251,7 @@ class SmoothedSearch(SearchLoop):
         if not self._strategy.adapt_decay:
             decay = float(self._strategy.weight_decay)
         now = Clock(self.state.evaluations, self.state.generation, self.state.seconds)
-        fresh = Rounds.begin(
-            self._moved_arrays(self._memory), decay, now, Clock.limits(self.settings)
-        )
+        fresh = self._plan_rounds(self._memory, decay, now)
         for name, array in fresh.items():
             self._memory[name][...] = array
         self._rounds.plan(now, Clock(self.evaluations_per_generation, 1, 0))
@@ -241,9 +259,13 @@ class SmoothedSearch(SearchLoop):
     def _is_over(self) -> bool:
         if super()._is_over():
             return True
-        if self._rounds is not None and self._rounds.stagnates:
+        if self._stagnates:
             self.stop_reason = StopReason.STAGNATION
         return self.stop_reason is not None
+
+    @property
+    def _stagnates(self) -> bool:
+        return self._rounds is not None and self._rounds.stagnates(self._clock())
 
     def _join_means(self) -> Array:
         """Return all means as one array; the subpopulations become views of it."""
@@ -288,9 +310,15 @@ class SmoothedSearch(SearchLoop):
             "factor": np.ones(n_inputs, dtype=dtype),
         }
         if self._strategy.schedule == "rounds":
-            arrays, decay = self._moved_arrays(memory), float(self._strategy.weight_decay)
-            memory |= Rounds.begin(arrays, decay, Clock(0, 0, 0), Clock.limits(self.settings))
+            decay = float(self._strategy.weight_decay)
+            memory |= self._plan_rounds(memory, decay, Clock(0, 0, 0))
         return memory
+
+    def _plan_rounds(self, memory: Memory, decay: float, now: Clock) -> Memory:
+        first = self._strategy.first_budget
+        first_budget = math.inf if first is None else float(first)
+        limits = Clock.limits(self.settings)
+        return Rounds.begin(self._moved_arrays(memory), decay, now, limits, first_budget)
 
     def _lay_out(self) -> list[Neurons]:
         """Return the neurons of each layer."""

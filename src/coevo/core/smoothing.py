@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from coevo._validation import check_flag, check_name, check_real
+from coevo._validation import check_flag, check_integer, check_name, check_real
 from coevo.core.component import AUTO, Component, is_auto
 from coevo.core.metrics import (
     AbsoluteError,
@@ -29,6 +30,7 @@ SERVED = (
     "absolute_error, profit"
 )
 """The metrics that smoothing can be used with, for messages."""
+_LEAST_RATE = 0.006
 _OWN_MEANS = (
     Accuracy, CrossEntropy, LabelCrossEntropy, ClippedMargin, SquaredError, AbsoluteError,
 )  # fmt: skip
@@ -77,6 +79,10 @@ class Smoothing(Component):
         has fewer than 2000 generations, weights must come as far with fewer steps: 12 / generations
         in place of 0.006, but at most 0.05 and 0.35 / √(number of inputs). In networks with a
         hidden layer of H > 50 neurons times ∛(50 / H).
+    adapt_rate
+        Whether the first generations, which show how many the granted seconds are enough for, may
+        raise the rate by the same rule. "auto" is yes if there is a limit of seconds and no rate is
+        given. The rate of the settings stays the one without a limit of seconds.
     weight_decay
         How strongly weights are drawn towards 0, biases not: a layer with n inputs by
         weight_decay × n / (number of training instances), as if each weight had a normal prior of
@@ -89,6 +95,10 @@ class Smoothing(Component):
         the one before, the last to the end of the budget (a run that is limited by seconds cannot
         be reproduced exactly); "root", as 1 / √(1 + generation / 1000); or "constant". "auto" is
         rounds, and root for streams.
+    first_budget
+        Generations that are granted at first of those that the limits allow, None for all. They
+        double as long as a round gains a hundredth of all that was gained before the last one
+        begins. "auto" is 20,000 and 20 passes over the instances if no limit is given.
     standardise
         Search in coordinates in which each input has mean 0 and deviation 1 over the training
         instances. The global solution takes inputs as they are.
@@ -99,9 +109,11 @@ class Smoothing(Component):
 
     width: float | Sequence[float] | str = AUTO
     rate: float | Sequence[float] | str = AUTO
+    adapt_rate: bool | str = AUTO
     weight_decay: float | str = AUTO
     adapt_decay: bool | str = AUTO
     schedule: str = AUTO
+    first_budget: int | str | None = AUTO
     standardise: bool = True
 
     def __post_init__(self) -> None:
@@ -110,8 +122,11 @@ class Smoothing(Component):
                 check_real(name, number, 0, above=True)
         if not is_auto(self.weight_decay):
             check_real("weight_decay", self.weight_decay, 0)
-        if not is_auto(self.adapt_decay):
-            check_flag("adapt_decay", self.adapt_decay)
+        for name in ("adapt_rate", "adapt_decay"):
+            if not is_auto(getattr(self, name)):
+                check_flag(name, getattr(self, name))
+        if not (self.first_budget is None or is_auto(self.first_budget)):
+            check_integer("first_budget", self.first_budget, 1)
         check_name("schedule", self.schedule, (AUTO, *SCHEDULES))
         check_flag("standardise", self.standardise)
 
@@ -132,6 +147,12 @@ class Smoothing(Component):
     def is_compiled_for(metric: Metric) -> bool:
         """Say whether there are compiled loops for it, as there are for all metrics of coevo's."""
         return isinstance(metric, CountMetric) or type(metric) in _OWN_MEANS
+
+
+def find_rate(n_generations: float, n_inputs: int) -> float:
+    """Return the rate for a budget: weights must come as far with fewer moves."""
+    fastest = max(_LEAST_RATE, min(0.05, 0.35 / math.sqrt(n_inputs)))
+    return max(_LEAST_RATE, min(fastest, 12 / n_generations))
 
 
 def check_served(metric: Metric) -> None:

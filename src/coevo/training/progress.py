@@ -9,6 +9,9 @@ from coevo.core.settings import Settings
 from coevo.core.smoothing import Smoothing
 from coevo.runtime.progress import Progress, format_seconds
 
+Spent = tuple[float, float, float]
+Limits = tuple[float | None, float | None, float | None]
+
 
 class SearchProgress(Hook):
     """Shows evaluations, generation, best fitness, speed and the time left; the total must be 1."""
@@ -16,7 +19,7 @@ class SearchProgress(Hook):
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         # Counts at the first call, because the rate of a resumed run does not include its past.
-        self._start: tuple[int, float, float | None] | None = None
+        self._start: tuple[int, Spent] | None = None
 
     unit = "evaluations"
     """Name of what `count` counts."""
@@ -30,24 +33,34 @@ class SearchProgress(Hook):
         if self._start is not None and not self._progress.is_due:
             return
         state = search.state
-        done = _fraction_done(search)
+        spent = (state.evaluations, state.generation, state.seconds)
         count = self.count(search)
         if self._start is None:
-            self._start = count, state.seconds, done
-        count_before, seconds, done_before = self._start
+            self._start = count, spent
+        count_before, spent_before = self._start
         words = [
             f"{count:,} {self.unit}",
             f"gen. {state.generation:,}",
             f"best {state.best_validation:.4g}",
         ]
-        taken = state.seconds - seconds
+        taken = spent[-1] - spent_before[-1]
         if taken > 0:
             words.append(f"{(count - count_before) / taken:,.0f}/s")
-            if done is not None and done_before is not None and done > done_before:
-                left = taken * (1 - done) / (done - done_before)
-                most = "at most " if _may_stagnate(search.settings) else ""
-                words.append(f"{most}{format_seconds(left)} left")
-        self._progress.update(done, "  ".join(words))
+            words += _describe_left(search, spent_before, spent)
+        self._progress.update(_find_fraction(spent, search.limits), "  ".join(words))
+
+
+def _describe_left(search: SearchLoop, before: Spent, spent: Spent) -> list[str]:
+    """Return how long the search goes on: for what it is granted, and for all that it may be."""
+    granted, most = (
+        _find_seconds_left(before, spent, limits)
+        for limits in (search.limits, search.settings.limits)
+    )
+    if granted is None or most is None:
+        return []
+    if format_seconds(granted) != format_seconds(most):
+        return [f"{format_seconds(granted)} to {format_seconds(most)} left"]
+    return [f"{'at most ' * _may_stagnate(search.settings)}{format_seconds(most)} left"]
 
 
 def describe_choices(settings: Settings) -> str:
@@ -79,13 +92,18 @@ def _may_stagnate(settings: Settings) -> bool:
     )
 
 
-def _fraction_done(search: SearchLoop) -> float | None:
+def _find_fraction(spent: Spent, limits: Limits) -> float | None:
     """Return the fraction of the budget that is spent, by the limit nearest to its end."""
-    state, settings = search.state, search.settings
-    spent = (state.evaluations, state.generation, state.seconds)
-    fractions = [
-        value / limit
-        for value, limit in zip(spent, settings.limits, strict=True)
-        if limit is not None
-    ]
+    fractions = [n / limit for n, limit in zip(spent, limits, strict=True) if limit is not None]
     return min(1.0, max(fractions)) if fractions else None
+
+
+def _find_seconds_left(before: Spent, spent: Spent, limits: Limits) -> float | None:
+    """Return the seconds to the nearest limit, at the speed since a time before."""
+    taken = spent[-1] - before[-1]
+    found = [
+        taken * (limit - now) / (now - start)
+        for start, now, limit in zip(before, spent, limits, strict=True)
+        if limit is not None and now > start
+    ]
+    return max(0.0, min(found)) if found else None
