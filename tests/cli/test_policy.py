@@ -16,7 +16,7 @@ BRIEF = ["--hidden-layer-sizes", "none", "--population-size", "4", "--max-genera
 def test_a_policy_is_trained_and_watched(coevo, tmp_path):
     done = coevo("policy", "train", "CartPole-v1", *BRIEF)
     assert done.exit_code == 0, done.stderr
-    assert "searching by rand/1: NP 4, F 0.5, CR 0.5, batches of 1, at most" in done.stderr
+    assert "searching by rand/1: NP 4, F 0.5, CR 0.5, batches of 1, initial range" in done.stderr
     assert "2 generations" in done.stderr
     assert "on 100 fresh seeds" in done.stdout
     assert "coevo policy watch CartPole-v1.safetensors" in done.stdout

@@ -72,7 +72,7 @@ def test_one_subcomponent_makes_exactly_the_choices_of_de():
         settings = Settings(
             hidden_layer_sizes=(), decomposition=name, limited_evaluation=False, seed=1,
             max_evaluations=None, max_generations=40, dtype="float64", representative="best",
-            validate_every="replacement",
+            validate_every="replacement", extensions=(),
         )  # fmt: skip
         decomposition = decompose(name, architecture)
         evaluator = ReferenceEvaluator(architecture, decomposition, SquaredError(), data, data)

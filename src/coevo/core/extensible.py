@@ -98,6 +98,13 @@ class ExtensibleSearch(SearchLoop):
             self.stop_reason = StopReason.STAGNATION
         return self.stop_reason is not None
 
+    def has_validated_since(self, generation: int) -> bool:
+        """Say whether there was a validation after a generation."""
+        if self._validates_replacements:
+            return True
+        interval = int(self.settings.validate_every)
+        return self.state.generation // interval > generation // interval
+
     @property
     def _is_validated(self) -> bool:
         if self._validates_replacements:

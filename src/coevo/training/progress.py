@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+
 from coevo.core.extensions.base import Extension
 from coevo.core.hooks import Hook
 from coevo.core.loop import SearchLoop
@@ -65,23 +69,32 @@ def _describe_left(search: SearchLoop, before: Spent, spent: Spent) -> list[str]
 
 def describe_choices(settings: Settings) -> str:
     """Return a line with the most important settings, once nothing is "auto"."""
-    words = [f"batches of {settings.batch_size}" if settings.limited_evaluation else "no batches"]
-    if isinstance(settings.strategy, Smoothing):
-        rates = "/".join(f"{rate:.2g}" for rate in settings.strategy.list_by_layer("rate"))
-        words.insert(0, f"rate {rates}")
+    strategy, first_budget = settings.strategy, None
+    if isinstance(strategy, Smoothing):
+        words = [f"rate {_join(strategy.list_by_layer('rate'))}"]
+        first_budget = strategy.first_budget
     else:
-        words.insert(
-            0,
-            f"NP {settings.population_size}, F {settings.scale_factor:.3g}, "
+        words = [
+            f"NP {settings.population_size}", f"F {settings.scale_factor:.3g}",
             f"CR {settings.crossover_rate:.3g}",
-        )
+        ]  # fmt: skip
+    words += [
+        f"batches of {settings.batch_size}" if settings.limited_evaluation else "no batches",
+        f"initial range {_join(np.atleast_1d(settings.initial_range))}",
+    ]
+    if first_budget is not None:
+        words.append(f"at first {first_budget:,} generations")
     units = ("evaluations", "generations", "s")
     words += [
         f"at most {limit:,.10g} {unit}"
         for limit, unit in zip(settings.limits, units, strict=True)
         if limit is not None
     ]
-    return f"searching by {settings.strategy.name}: {', '.join(words)}"
+    return f"searching by {strategy.name}: {', '.join(words)}"
+
+
+def _join(by_layer: Iterable[float]) -> str:
+    return "/".join(f"{number:.2g}" for number in by_layer)
 
 
 def _may_stagnate(settings: Settings) -> bool:

@@ -31,11 +31,12 @@ class Revival(Extension):
     Differential evolution moves by differences between individuals. In the long run these vanish
     unless F is above the critical √((1 − CR/2) / NP) (Zaharie, 2002), and the search stops moving,
     however much budget is left. When the individuals of half of the subpopulations deviate from
-    their mean by less than `least` times its root mean square, all are drawn anew around it with a
-    deviation of `spread` times that, NP doubles and F is divided by √2, which keeps its ratio to
+    their mean by less than `crowded` times its root mean square, all are drawn anew around it with
+    a deviation of `spread` times that, NP doubles and F is divided by √2, which keeps its ratio to
     the critical one; so are the ranges that the controls dither and jDE draw F from. The global
-    solution does not change. When the best validation fitness has hardly risen from one collapse to
-    the next but one, the run ends: it stagnates.
+    solution does not change. Once NP can no longer double, individuals are left to converge until
+    they deviate by less than `least`, and are drawn anew then. When the best validation fitness has
+    hardly risen from one such collapse to the next but one, the run ends: it stagnates.
 
     Parameters
     ----------
@@ -45,12 +46,15 @@ class Revival(Extension):
         The relative deviation of the new individuals.
     largest_size
         NP doubles up to this, but only while a quarter of the memory holds all individuals.
+    crowded
+        The relative deviation below which NP doubles.
     """
 
     name: ClassVar[str] = "revival"
     least: float = 0.02
-    spread: float = 0.2
+    spread: float = 0.4
     largest_size: int = 160
+    crowded: float = 0.2
 
     may_stagnate: ClassVar[bool] = True
 
@@ -58,6 +62,7 @@ class Revival(Extension):
         check_real("least", self.least, 0)
         check_real("spread", self.spread, 0, above=True)
         check_integer("largest_size", self.largest_size, 1)
+        check_real("crowded", self.crowded, 0)
 
     def population_sizes(self, size: int) -> tuple[int, int]:
         """From the first size to the largest."""
@@ -65,7 +70,11 @@ class Revival(Extension):
 
     def begin(self, search: ExtensibleSearch) -> Memory:
         """Remember the best validation fitness at the last two collapses, and whether to end."""
-        return {"best": np.full(2, -np.inf), "stagnates": np.zeros(1, dtype=np.int64)}
+        return {
+            "best": np.full(2, -np.inf),
+            "stagnates": np.zeros(1, dtype=np.int64),
+            "judged": np.array([search.state.generation]),  # in which generation
+        }
 
     def turn_to_new_instances(self, search: ExtensibleSearch) -> None:
         """Fitness on other instances cannot be compared."""
@@ -89,16 +98,27 @@ class Revival(Extension):
             np.sqrt(block.var(axis=1).mean(axis=-1) / np.maximum(_mean_squares(block), 1e-30))
             for block in blocks
         ]
-        if float(np.median(np.concatenate(ratios))) < self.least:
-            best, before = search.memory(self)["best"]
-            new_size = self._find_size(blocks)
+        new_size = self._find_size(blocks)
+        grows = new_size > blocks[0].shape[1]
+        if float(np.median(np.concatenate(ratios))) < (self.crowded if grows else self.least):
+            judged = search.memory(self)
             self._fit_scale_factor(search, new_size)
             search.repopulate([self._draw(search, b, new_size) for b in range(len(blocks))])
             # Repopulating lets every extension begin afresh, this one too.
-            remembered = search.memory(self)
-            remembered["best"][:] = state.best_validation, best
-            first = state.history.least_best_validation
-            remembered["stagnates"][0] = gains_too_little(state.best_validation, before, first)
+            search.memory(self).update(judged)
+            if not grows:  # NP that grows is a remedy, to be tried first
+                self._judge(search)
+
+    def _judge(self, search: ExtensibleSearch) -> None:
+        """Find out whether the search stagnates, if there was a validation to tell."""
+        state, remembered = search.state, search.memory(self)
+        if not search.has_validated_since(int(remembered["judged"][0])):
+            return
+        best, before = remembered["best"]
+        first = state.history.least_best_validation
+        remembered["stagnates"][0] = gains_too_little(state.best_validation, before, first)
+        remembered["best"][:] = state.best_validation, best
+        remembered["judged"][0] = state.generation
 
     def _find_size(self, blocks: Sequence[Array]) -> int:
         """Return how many individuals to draw: not more than before if memory has no room.
