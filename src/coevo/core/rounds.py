@@ -13,7 +13,7 @@ there is one try, with the decay as it was set.
 The search stagnates when two rounds, three quarters of all moves, have gained at most a hundredth
 of what was left to gain. If nobody has said how long to search, it begins with a first budget,
 which doubles as long as that pays: when there is only room for the last round, and the round before
-it has gained a hundredth of all that was gained.
+it has gained more than a hundredth of all that was gained.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class Rounds:
                 self._copy("other", into_memory=False)
             memory["decay"] *= FACTOR if is_first_better else 1 / FACTOR
         gained, before = memory["gained"]
-        pays = best_fitness - gained >= _LEAST_SHARE * (best_fitness - first_fitness)
+        pays = best_fitness - gained > _LEAST_SHARE * (best_fitness - first_fitness)
         memory["round"][3] = gains_too_little(best_fitness, before, first_fitness)
         memory["gained"][:] = best_fitness, gained
         memory["round"][:2] = memory["round"][0] + 1, 0

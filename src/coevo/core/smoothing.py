@@ -96,9 +96,10 @@ class Smoothing(Component):
         be reproduced exactly); "root", as 1 / √(1 + generation / 1000); or "constant". "auto" is
         rounds, and root for streams.
     first_budget
-        Generations that are granted at first of those that the limits allow, None for all. They
-        double as long as a round gains a hundredth of all that was gained before the last one
-        begins. "auto" is 20,000 and 20 passes over the instances if no limit is given.
+        Generations that are granted at first of those that the limits allow, None for all. When
+        only the last round is left of them, and the round before has gained more than a hundredth
+        of all that was gained, they double. "auto" is 20,000 and 20 passes over the instances if no
+        limit is given.
     standardise
         Search in coordinates in which each input has mean 0 and deviation 1 over the training
         instances. The global solution takes inputs as they are.
