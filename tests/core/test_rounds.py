@@ -96,14 +96,31 @@ def test_a_small_budget_is_one_round(begin):
         ([0.001, 0.002, 0.0021, 0.0022], False),  # one of small figures
     ],
 )
-def test_two_rounds_without_gain_are_rest(begin, best, rests):
+def test_after_two_rounds_without_gain_there_is_a_last_one(begin, best, rests):
     rounds, _ = begin(n_tries=1)
     generation = 0
     for fitness in best:
-        assert not rounds.stagnates(at(generation))
+        assert not rounds.is_last
         generation += rounds.length
         rounds.end_try(fitness, fitness, best[0], at(generation))
-    assert rounds.stagnates(at(generation)) == rests
+    assert rounds.is_last == rests
+    if rests:
+        end = generation + 1.5 * rounds.length
+        assert rounds.granted.generations == end
+        assert rounds.share_left(at(generation)) == 1
+        assert rounds.share_left(at(end)) == 0
+        assert not rounds.stagnates(at(end - 1))
+        assert rounds.stagnates(at(end))
+
+
+def test_the_last_round_of_a_search_that_stagnates_keeps_to_its_limits(begin):
+    rounds, _ = begin(n_tries=1, generations=6 * LENGTH)
+    rounds.end_try(-0.2, -0.2, -1.0, at(LENGTH))
+    rounds.end_try(-0.2, -0.2, -1.0, at(3 * LENGTH))
+    rounds.end_try(-0.2, -0.2, -1.0, at(5 * LENGTH))
+    assert rounds.is_last
+    assert rounds.granted.generations == 6 * LENGTH
+    assert rounds.share_left(at(5.5 * LENGTH)) == pytest.approx(0.5)
 
 
 def test_a_try_that_overflowed_is_not_kept(begin):

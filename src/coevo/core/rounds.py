@@ -11,7 +11,8 @@ the try that validates better is kept, with its decay. Without validation instan
 there is one try, with the decay as it was set.
 
 The search stagnates when two rounds, three quarters of all moves, have gained at most a hundredth
-of what was left to gain. If nobody has said how long to search, it begins with a first budget,
+of what was left to gain: then one more round, half as long again as the next would be and with one
+try, is the last. If nobody has said how long to search, it begins with a first budget,
 which doubles as long as that pays: when there is only room for the last round, and the round before
 it has gained more than a hundredth of all that was gained.
 """
@@ -35,6 +36,7 @@ FACTOR = 2.0
 """How much stronger and weaker than before the weight decay of the two tries is."""
 _LEAST_SHARE = 0.01  # of all that was gained, for which another round pays
 _ROOM = {1: 2.5, 2: 5.0}  # lengths of a round for which a budget must have room: 2.5 for each try
+_LAST = 1.5  # lengths of a round that the last one has if the search stagnates
 _MEASURED = (3, 10, 30)  # generations after which their seconds are known, better and better
 
 
@@ -84,7 +86,7 @@ class Rounds:
         starts = {f"start_{k}": array.copy() for k, array in enumerate(arrays)}
         others = {f"other_{k}": np.zeros_like(array) for k, array in enumerate(arrays)}
         return {
-            "round": np.zeros(4, dtype=np.int64),  # number, try, is the last, stagnates
+            "round": np.zeros(3, dtype=np.int64),  # number, try, is the last
             "began": np.array(now, dtype=float),  # of this try
             "limits": np.array(limits, dtype=float),
             "granted": np.array([now.generations, first_budget]),  # from where, how many
@@ -129,7 +131,7 @@ class Rounds:
 
     def stagnates(self, now: Clock) -> bool:
         """Say whether it no longer pays to go on."""
-        return bool(self._memory["round"][3]) or now.generations >= self._memory["granted"].sum()
+        return bool(now.generations >= self._memory["granted"].sum())
 
     @property
     def decay(self) -> float:
@@ -208,11 +210,20 @@ class Rounds:
             memory["decay"] *= FACTOR if is_first_better else 1 / FACTOR
         gained, before = memory["gained"]
         pays = best_fitness - gained > _LEAST_SHARE * (best_fitness - first_fitness)
-        memory["round"][3] = gains_too_little(best_fitness, before, first_fitness)
         memory["gained"][:] = best_fitness, gained
         memory["round"][:2] = memory["round"][0] + 1, 0
         self._copy("start", into_memory=True)
-        self.plan(now, Clock(*(span / span[1])), pays)
+        if gains_too_little(best_fitness, before, first_fitness):
+            self._go_to_the_last(now)
+        else:
+            self.plan(now, Clock(*(span / span[1])), pays)
+
+    def _go_to_the_last(self, now: Clock) -> None:
+        """Make this the last round, and grant no more than it needs."""
+        self._memory["round"][2] = 1
+        began, granted = self._memory["granted"]
+        needed = now.generations + _LAST * self.length - began
+        self._memory["granted"][1] = min(granted, needed)
 
     def _copy(self, name: str, into_memory: bool) -> None:
         for k, array in enumerate(self._arrays):
