@@ -145,6 +145,7 @@ def draw(runs: dict[str, dict], path: Path) -> None:
         figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
         last = 10.0
         for label, (colour, dashes) in LINES.items():
+            ends = []
             for granted, seeds in gather(runs, label).items():
                 run = seeds[min(seeds)]
                 if "points" not in run:
@@ -155,9 +156,11 @@ def draw(runs: dict[str, dict], path: Path) -> None:
                 if isinstance(dashes, dict):
                     words, line = f"coevo, granted {granted:g} s", dashes.get(granted, "-")
                 axes.plot(seconds, accuracy, color=colour, linestyle=line, linewidth=2, label=words)
-                axes.annotate(f"{accuracy[-1]:.1f}", (seconds[-1], accuracy[-1]), xytext=(4, -3),
+                ends.append((seconds[-1], accuracy[-1]))
+            if ends:  # those that end earlier would be written over
+                last = max(last, max(ends)[0])
+                axes.annotate(f"{max(ends)[1]:.1f}", max(ends), xytext=(4, -3),
                               textcoords="offset points", color=colour)  # fmt: skip
-                last = max(last, seconds[-1])
         axes.axhline(90.8, color="#999999", linewidth=0.8)
         axes.annotate("the paper's LECCDE, after 18 hours", (11, 90.8), xytext=(0, -11),
                       textcoords="offset points", color="#777777", fontsize=8)  # fmt: skip
