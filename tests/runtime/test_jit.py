@@ -71,6 +71,8 @@ print("numba" in sys.modules)
 def test_a_kernel_is_compiled_for_its_callers_only(values):
     into = np.zeros(1)
     assert add_up_and_measure(values, Area(2.0, 3.0), into) == pytest.approx(values.sum() + 6)
+    if add_up_and_measure.entry.stats.cache_hits:
+        pytest.skip("an earlier run has compiled the caller, with what it calls")
     assert len(add_up_and_measure.entry.signatures) == len(measure_area.inner.signatures) == 1
     assert not measure_area.entry.signatures  # Python has not called it
     assert not measure_length.inner.signatures  # the type was another
