@@ -141,11 +141,12 @@ def _choose_for_smoothing(draft: SimpleNamespace, metric: Metric, size: ProblemS
     n_batches = size.n_instances / int(draft.batch_size)
     per_generation = 2 * size.n_neurons
     n_measured = _SMOOTHING_PASSES * _find_mean_batch(draft, size.n_instances)
-    first_budget = round(20_000 + 20 * n_batches) if is_auto(draft.max_evaluations) else None
-    draft.strategy = _fill_strategy(draft.strategy, first_budget=first_budget)
+    first_budget = round(20_000 + 20 * n_batches)
+    granted = first_budget if is_auto(draft.max_evaluations) else None
+    draft.strategy = _fill_strategy(draft.strategy, first_budget=granted)
     _fill(
         draft,
-        max_evaluations=per_generation * 2**_DOUBLINGS * (first_budget or 0),
+        max_evaluations=per_generation * 2**_DOUBLINGS * first_budget,
         validate_every=_find_interval(size.n_validation, n_measured),
     )
     n_generations = _count_generations(draft, per_generation)

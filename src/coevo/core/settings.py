@@ -133,8 +133,8 @@ class Settings:
         End after the first generation with which this many networks have been evaluated for
         fitness, initial sampling included, validation not. None for no limit, here and below.
         "auto" is None if generations or seconds are limited. Otherwise it grows with the problem:
-        with smoothing 8 times 20,000 generations and 20 passes over the instances, of which more
-        than an eighth is used only while it pays; with rand/1 400 generations (800 under full
+        with smoothing 160,000 generations and 160 passes over the instances, of which more than
+        an eighth is used only while it pays; with rand/1 400 generations (800 under full
         evaluation), at least 200,000 evaluations.
     max_generations
         End after this many generations.

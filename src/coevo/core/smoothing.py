@@ -80,9 +80,9 @@ class Smoothing(Component):
         in place of 0.006, but at most 0.05 and 0.35 / √(number of inputs). In networks with a
         hidden layer of H > 50 neurons times ∛(50 / H).
     adapt_rate
-        Whether the first generations, which show how many the granted seconds are enough for, may
-        raise the rate by the same rule. "auto" is yes if there is a limit of seconds and no rate is
-        given. The rate of the settings stays the one without a limit of seconds.
+        Whether to measure on the first generations how many the granted seconds are enough for, and
+        to raise the rate by the same rule. "auto" is yes if there is a limit of seconds and no rate
+        is given. `rate` itself keeps the value for a run without that limit.
     weight_decay
         How strongly weights are drawn towards 0, biases not: a layer with n inputs by
         weight_decay × n / (number of training instances), as if each weight had a normal prior of

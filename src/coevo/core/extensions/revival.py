@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from coevo.core.extensible import ExtensibleSearch
 
 _EVERY = 20  # turns of a subpopulation between two checks, as a check reads all individuals
-_COPIES = (
-    4  # all individuals, four times, must fit in memory: they, their trials, what else there is
-)
+_COPIES = 4  # of all individuals that must fit in memory: they, their trials, what else there is
 
 
 @dataclass
